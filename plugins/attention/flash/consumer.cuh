@@ -148,17 +148,6 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
 #pragma unroll
     for (float& element : output) element = 0;
 
-    const auto mask = [&](int block) {
-      if (range.needs_mask(block, T::keys)) {
-        const int row = first_row + me.row, column = block * T::keys + me.column;
-        hide(scores, from_column(seen_keys(shape, row), column),
-             from_column(seen_keys(shape, row + 8), column));
-      }
-    };
-    const auto raise = [&](int block) {
-      mask(block);
-      return softmax.raise(scores, arguments.scale);
-    };
     // Weights as the left operand: of one plane packed as they come.
     const auto weigh = [&](float2 factors) {
       softmax.weigh(scores, arguments.scale, factors, [&](int pair) {
@@ -166,8 +155,6 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
           weights[0][pair / 4][pair % 4] = pack<Element>(scores[2 * pair], scores[2 * pair + 1]);
         }
       });
-    };
-    const auto pack_weights = [&] {
       if constexpr (T::planes > 1) as_operands<Element>(weights, scores);
     };
     using BlockTurn = Turn<T::stages>;
@@ -190,14 +177,23 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
                         right);
       }
     };
-    // Giving the keys back depends on the maxima, and so stands behind them, as does the wait for
-    // values that follows: the assembler moves a wait for products in front of arithmetic that was
-    // to run under them. One and two warpgroups wait a little later. What is asked is always so, of
-    // NaN too (scales are positive), but the compiler does not know.
-    const auto end_scores = [&](BlockTurn turn, float2 factors) {
+    // Takes a block's scores in, and returns by what earlier weights shrink. Giving the keys back
+    // depends on the maxima, and so stands behind them, as does the wait for values that follows:
+    // the assembler moves a wait for products in front of arithmetic that was to run under them.
+    // One and two warpgroups wait a little later. What is asked is always so, of NaN too (scales
+    // are positive), but the compiler does not know.
+    const auto end_scores = [&](int block, BlockTurn turn) {
+      pin(scores);
+      if (range.needs_mask(block, T::keys)) {
+        const int row = first_row + me.row, column = block * T::keys + me.column;
+        hide(scores, from_column(seen_keys(shape, row), column),
+             from_column(seen_keys(shape, row + 8), column));
+      }
+      const float2 factors = softmax.raise(scores, arguments.scale);
       const bool computed =
           T::groups > 2 ? softmax.most[0] >= arguments.scale.least : !(factors.x + factors.y > 3);
       if (computed) release(shared.keys_empty[turn.stage], me);
+      return factors;
     };
     const auto begin_values = [&](BlockTurn turn) {
       const std::uint64_t right = advance(all_values, turn.stage * T::key_bytes);
@@ -229,11 +225,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
         begin_scores(turn);
         Turns<T>::pass(me.group);
         wait_for_products<0>();
-        pin(scores);
-        const float2 none = raise(range.end - 1);
-        end_scores(turn, none);
-        weigh(none);
-        pack_weights();
+        weigh(end_scores(range.end - 1, turn));
         for (int block = range.end - 2; block >= range.first; --block) {
           const BlockTurn before = turn;
           turn.advance();
@@ -244,14 +236,11 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
           begin_values(before);
           Turns<T>::pass(me.group);
           wait_for_products<1>();
-          pin(scores);
-          const float2 factors = raise(block);
-          end_scores(turn, factors);
+          const float2 factors = end_scores(block, turn);
           wait_for_products<0>();
           end_values(before);
           scale_rows(output, factors);
           weigh(factors);
-          pack_weights();
         }
         if constexpr (!T::output_over_queries) release(shared.queries_empty[mine.stage], me);
         await_values(turn);
@@ -268,12 +257,9 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
         begin_scores(turn);
         Turns<T>::pass(me.group);
         wait_for_products<0>();
-        pin(scores);
-        const float2 factors = raise(block);
-        end_scores(turn, factors);
+        const float2 factors = end_scores(block, turn);
         scale_rows(output, factors);
         weigh(factors);
-        pack_weights();
         await_values(turn);
         begin_values(turn);
         wait_for_products<0>();

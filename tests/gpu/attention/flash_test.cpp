@@ -41,6 +41,13 @@ TEST_P(Flash, RepeatsToTheBitWhereDeterministic) {
   for (int call = 0; call < 100; ++call) expect_equal(first, results(true));
 }
 
+void capture(at::cuda::CUDAGraph& graph, const std::function<void()>& work) {
+  const c10::cuda::CUDAStreamGuard side_stream(c10::cuda::getStreamFromPool());
+  graph.capture_begin();
+  work();
+  graph.capture_end();
+}
+
 // What the allocator gives next of more than a megabyte holds no numbers.
 void spoil_memory() {
   c10::cuda::CUDACachingAllocator::emptyCache();
@@ -54,12 +61,7 @@ TEST_P(Flash, IsAsExactInUsedMemoryAndInAGraph) {
   for (int call = 0; call < 3; ++call) exact.expect(results(false));
   at::cuda::CUDAGraph graph;
   AttentionResults made;
-  {
-    const c10::cuda::CUDAStreamGuard side_stream(c10::cuda::getStreamFromPool());
-    graph.capture_begin();
-    made = results(false);
-    graph.capture_end();
-  }
+  capture(graph, [&] { made = results(false); });
   for (int call = 0; call < 3; ++call) {
     for (at::Tensor& result : made) result.fill_(std::nan(""));
     graph.replay();
@@ -71,12 +73,7 @@ TEST_P(Flash, IsAsExactInUsedMemoryAndInAGraph) {
 // Mangled names of the kernels that `work` launches; it has been done once before.
 std::vector<std::string> kernels_of(const std::function<void()>& work) {
   at::cuda::CUDAGraph graph(/*keep_graph=*/true);
-  {
-    const c10::cuda::CUDAStreamGuard side_stream(c10::cuda::getStreamFromPool());
-    graph.capture_begin();
-    work();
-    graph.capture_end();
-  }
+  capture(graph, work);
   std::size_t count = 0;
   EXPECT_EQ(cudaGraphGetNodes(graph.raw_cuda_graph(), nullptr, &count), cudaSuccess);
   std::vector<cudaGraphNode_t> nodes(count);

@@ -59,7 +59,7 @@ __device__ __forceinline__ void start_query_sums(float (&sums)[count], std::uint
   end_products();
 }
 
-// Whether a query's scores are rounded by more than a weight bears (softmax.cuh), or nearly: its
+// Whether a query's scores are rounded by more than a weight bears (problem.h), or nearly: its
 // lse has been lowered (rows.cu).
 __device__ inline bool is_beyond(float lse) {
   return fabsf(lse) > 0.99F * rounded_beyond && lse != INFINITY;
