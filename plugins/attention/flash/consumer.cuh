@@ -41,13 +41,6 @@ struct Turns {
   }
 };
 
-// A warp's own value, read from its first lane: the compiler then computes what follows from it
-// once a warp, in uniform registers, from which wgmma takes its operands' addresses.
-__device__ inline int4 uniform(int4 value) {
-  return {__shfl_sync(~0u, value.x, 0), __shfl_sync(~0u, value.y, 0), __shfl_sync(~0u, value.z, 0),
-          __shfl_sync(~0u, value.w, 0)};
-}
-
 // scores [64, keys] = queries [64, head] · keysᵀ [head, keys], in steps of 16 columns of the head.
 // Operands are descriptors of their first steps.
 template <class T>

@@ -43,8 +43,9 @@ __device__ inline void refill(Buffer (&buffers)[stages], std::uint64_t (&full)[s
   load_tile<rows, head>(buffers[turn.stage], map, place, full[turn.stage], keep);
 }
 
-template <class T>
-__device__ inline void announce(Shared<T>& shared, unsigned count, int4 work) {
+// Work number `count`, for the consumers.
+template <class Shared>
+__device__ inline void announce(Shared& shared, unsigned count, int4 work) {
   const Turn<2> turn(count);
   wait_for_consumers(shared.work_empty[turn.stage], turn.parity ^ 1);
   shared.work[turn.stage] = work;
@@ -83,7 +84,7 @@ __device__ void produce(const Arguments& arguments, Shared<T>& shared) {
     }
     ++tiles;
     // Taken as late as the loads allow, so that who is done first takes the next.
-    number = next_item(arguments, number);
+    number = next_item(arguments.taken, number);
   }
   announce(shared, tiles, {0, 0, 0, -1});
 #ifdef ASSAY_FLASH_MOST_TRIES

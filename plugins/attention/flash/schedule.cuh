@@ -34,10 +34,10 @@ __host__ __device__ inline Work item_at(const Arguments& arguments, int number) 
 }
 
 // The item after `number` of this block of threads.
-__device__ inline int next_item(const Arguments& arguments, int number) {
+__device__ inline int next_item(unsigned* taken, int number) {
   const int grid = static_cast<int>(gridDim.x);
-  if (arguments.taken == nullptr) return number + grid;
-  return grid + static_cast<int>(atomicAdd(arguments.taken, 1u));
+  if (taken == nullptr) return number + grid;
+  return grid + static_cast<int>(atomicAdd(taken, 1u));
 }
 
 }  // namespace assay::flash

@@ -24,6 +24,13 @@ __device__ inline Consumer consumer_of(int thread) {
   return me;
 }
 
+// A warp's own value, read from its first lane: the compiler then computes what follows from it
+// once a warp, in uniform registers, from which wgmma takes its operands' addresses.
+__device__ inline int4 uniform(int4 value) {
+  return {__shfl_sync(~0u, value.x, 0), __shfl_sync(~0u, value.y, 0), __shfl_sync(~0u, value.z, 0),
+          __shfl_sync(~0u, value.w, 0)};
+}
+
 // One arrival a warp: each waits for its own part of a product.
 __device__ inline void release(std::uint64_t& empty, const Consumer& me) {
   if (me.lane == 0) arrive(empty);

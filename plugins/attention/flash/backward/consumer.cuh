@@ -1,12 +1,13 @@
 #pragma once
 
 #include "attention/flash/score_products.cuh"
-#include "attention/flash/softmax.cuh"
 #include "attention/flash/value_products.cuh"
+#include "gradients.cuh"
 #include "key_parts.cuh"
 #include "products.cuh"
 #include "query_sums.cuh"
 #include "schedule.cuh"
+#include "weights.cuh"
 
 // A warpgroup has 64 keys: their scores, weights and slopes for a block of queries at a time, with
 // keys as rows, so that weights and slopes are the left operands of dV and dK as they are.
@@ -59,41 +60,6 @@ __device__ __forceinline__ void start_query_sums(float (&sums)[count], std::uint
   end_products();
 }
 
-// Whether a query's scores are rounded by more than a weight bears (problem.h), or nearly: its
-// lse has been lowered (rows.cu).
-__device__ inline bool is_beyond(float lse) {
-  return fabsf(lse) > 0.99F * rounded_beyond && lse != INFINITY;
-}
-
-// A block's log-sum-exps, shared out over the warp, read ahead of its products.
-template <class T>
-struct RowsAhead {
-  static_assert(T::rows % warp == 0);
-  float lse[T::rows / warp];
-
-  __device__ __forceinline__ void read(const float* of_block, int lane) {
-#pragma unroll
-    for (int i = 0; i < T::rows / warp; ++i) {
-      lse[i] = load_shared(shared_address(of_block) + (i * warp + lane) * 4);
-    }
-  }
-  __device__ __forceinline__ bool any_beyond() {
-    pin(lse);
-    bool beyond = false;
-#pragma unroll
-    for (const float of_row : lse) beyond |= is_beyond(of_row);
-    return __any_sync(~0u, beyond);
-  }
-};
-
-template <int rows>
-__device__ __forceinline__ bool any_beyond(const float (&lse)[rows], int lane) {
-  bool beyond = false;
-#pragma unroll
-  for (int first = 0; first < rows; first += warp) beyond |= is_beyond(lse[first + lane]);
-  return __any_sync(~0u, beyond);
-}
-
 // Named barrier 2 + g is the turn of group g.
 template <class T>
 __device__ __forceinline__ void take_turn(int group) {
@@ -102,63 +68,6 @@ __device__ __forceinline__ void take_turn(int group) {
 template <class T>
 __device__ __forceinline__ void pass_turn(int group) {
   if constexpr (T::takes_turns) arrive_named(3 - group, 2 * warpgroup);
-}
-
-// A number for each query, as a thread's columns of scores are: 8i + 2t and the one after it.
-template <int pairs>
-__device__ __forceinline__ void read_numbers(float2 (&numbers)[pairs], std::uint32_t from) {
-#pragma unroll
-  for (int i = 0; i < pairs; ++i) numbers[i] = load_shared_pair(from + i * 32);
-}
-
-// scores [64, rows] become weights 2^(scale · score − lse) of their query, at most 1 where such a
-// score could be beyond its lse by its rounding.
-template <bool at_most_1, int count>
-__device__ __forceinline__ void weigh_by_lse(float (&scores)[count], float scale,
-                                             const float2 (&lse)[count / 4]) {
-  const auto weight = [&](float score, float of_query) {
-    const float exponent = __fmaf_rn(score, scale, -of_query);
-    return exp2_fast(at_most_1 ? smaller(exponent, 0) : exponent);
-  };
-#pragma unroll
-  for (int i = 0; i < count / 4; ++i) {
-    scores[4 * i] = weight(scores[4 * i], lse[i].x);
-    scores[4 * i + 1] = weight(scores[4 * i + 1], lse[i].y);
-    scores[4 * i + 2] = weight(scores[4 * i + 2], lse[i].x);
-    scores[4 * i + 3] = weight(scores[4 * i + 3], lse[i].y);
-  }
-}
-
-// slopes [64, rows] = −D.
-template <int count>
-__device__ __forceinline__ void begin_slopes(float (&slopes)[count],
-                                             const float2 (&minus_dot)[count / 4]) {
-#pragma unroll
-  for (int i = 0; i < count; ++i) {
-    slopes[i] = i % 2 == 0 ? minus_dot[i / 4].x : minus_dot[i / 4].y;
-  }
-  pin(slopes);  // the compiler would copy them among products, and wait for these
-}
-
-template <int count>
-__device__ __forceinline__ void add_numbers(float (&slopes)[count],
-                                            const float2 (&numbers)[count / 4]) {
-#pragma unroll
-  for (int i = 0; i < count; ++i) {
-    slopes[i] += i % 2 == 0 ? numbers[i / 4].x : numbers[i / 4].y;
-  }
-}
-
-// slopes = P ∘ (dP − D), where they come as dP − D.
-template <class Element, int steps>
-__device__ __forceinline__ void weigh_slopes(float (&slopes)[8 * steps],
-                                             const std::uint32_t (&weights)[steps][4]) {
-#pragma unroll
-  for (int i = 0; i < 4 * steps; ++i) {
-    const float2 weight = unpack<Element>(weights[i / 4][i % 4]);
-    slopes[2 * i] *= weight.x;
-    slopes[2 * i + 1] *= weight.y;
-  }
 }
 
 // A warp's 16 keys of dSᵀ: registers → [keys, rows] in shared memory.
@@ -173,57 +82,51 @@ __device__ __forceinline__ void write_slopes(const std::uint32_t (&slopes)[T::ro
   }
 }
 
-// A warp's 16 rows of dK or dV: registers → `tile` [keys, head] → the tensor. Rows beyond the last
-// key and columns beyond the head are left out.
-template <class T>
-__device__ __forceinline__ void write_gradient(const float (&gradient)[T::head / 2], float scale,
-                                               const CUtensorMap& map, std::byte* tile, Place place,
-                                               const Consumer& me) {
-  std::byte* const corner = tile + me.warp * 16 * block_row_bytes;
-  const std::uint32_t start = shared_address(corner) + swizzled(me.lane % 16, me.lane / 16);
-#pragma unroll
-  for (int i = 0; i < T::head / 16; ++i) {
-    std::uint32_t packed[4];
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      packed[j] = pack<typename T::Element>(gradient[8 * i + 2 * j] * scale,
-                                            gradient[8 * i + 2 * j + 1] * scale);
-    }
-    store_matrices((start ^ i * 2 % 8 * 16) + i * 2 / 8 * T::keys * block_row_bytes, packed);
-  }
-  show_shared_writes();
-  __syncwarp();
-  place.row += me.warp * 16;
-  if (me.lane == 0) {
-#pragma unroll
-    for (int block = 0; block < T::blocks; ++block) {
-      place.column = block * block_columns;
-      store_box(map, place, corner + block * T::keys * block_row_bytes);
-    }
-    end_stores();
-  }
-}
-
 // Named barrier of the consumers; 0 is __syncthreads().
 template <class T>
 __device__ inline void meet_consumers() {
   wait_named(1, T::groups * warpgroup);
 }
 
-// `columns` of the head are this warpgroup's of dQ.
+// Named barrier 4 + g is that of group g alone.
+__device__ inline void meet_group(const Consumer& me) { wait_named(4 + me.group, warpgroup); }
+
+__device__ inline KeyWork work_of(const int4& announced) {
+  const int4 work = uniform(announced);
+  return {work.x, work.y, work.z, work.w};
+}
+
+// What a warpgroup has behind it: tiles, blocks of queries, and the block whose sums of dQ are to
+// be computed beneath the next block's weights, if any.
+inline constexpr int no_block = -1;
+struct Behind {
+  unsigned tiles = 0, blocks = 0;
+  int last = no_block;
+};
+
+// A tile, in stage `stage` of keys. `columns` of the head are this warpgroup's of dQ. What is
+// announced is read again at the end: registers are scarce.
 template <class T, int columns>
-__device__ void consume_backward(const BackwardArguments& arguments, BackwardShared<T>& shared,
-                                 const KeyWork& work, const QueryBlocks& blocks,
-                                 const Consumer& me) {
+__device__ __forceinline__ void consume_tile(const BackwardArguments& arguments,
+                                             BackwardShared<T>& shared, const int4& announced,
+                                             unsigned stage, Behind& behind, const Consumer& me) {
   using Element = typename T::Element;
   const Shape& shape = arguments.shape;
+  const KeyWork work = work_of(announced);
+  const QueryBlocks blocks = query_blocks_of<T>(arguments, work);
+  constexpr bool carries = T::carries_sums;
+  const unsigned value_stage = stage % T::value_stages;
+  const int value_parity = Turn<T::value_stages>(behind.tiles).parity;
+  // Of where the last tile's gradients leave.
+  std::uint64_t& left = carries ? shared.values_empty[stage ^ 1] : shared.keys_empty[stage ^ 1];
   const int group_rows_at = me.group * group_rows * block_row_bytes;
-  const std::uint32_t keys = shared_address(shared.keys) + group_rows_at;
-  const std::uint32_t values = shared_address(shared.values) + group_rows_at;
+  const std::uint32_t all_keys = shared_address(shared.keys[stage]);
+  const std::uint32_t keys = all_keys + group_rows_at;
+  const std::uint32_t values = shared_address(shared.values[value_stage]) + group_rows_at;
   // dQ's operands: by rows the warpgroup's 64 queries and all columns, else all queries and its own
   // block of columns.
   const std::uint32_t part = me.group * T::keys * block_row_bytes;
-  const std::uint32_t right = shared_address(shared.keys) + (T::sums_by_rows ? 0 : part);
+  const std::uint32_t right = all_keys + (T::sums_by_rows ? 0 : part);
   const std::uint32_t left_part = T::sums_by_rows ? part : 0;
 
   const int first_key = work.tile * T::keys + me.group * group_rows;
@@ -237,30 +140,28 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
   float scores[T::rows / 2], slopes[T::rows / 2];
   std::uint32_t weights[T::rows / 16][4];
   float sums[columns / 2];
-  QueryBlock before = {-1, work.batch, 0};
-  unsigned done = 0;
+  const bool follows = behind.tiles > 0;
+  bool is_first = true;
+  // Of the last block. To choose in each round would cost more registers than there are.
+  std::uint32_t summed_keys = carries ? shared_address(shared.keys[stage ^ 1]) : right;
+  if constexpr (!carries) behind.last = no_block;
 
   // Of the slopes number `count`. Where they have not been written the sums are not used.
-  const auto start_sums = [&](unsigned count, bool written = true) {
+  const auto start_sums = [&](unsigned count, std::uint32_t right, bool written = true) {
     const Turn<slope_stages> turn(count);
     if (written) wait(shared.slopes_full[turn.stage], turn.parity);
     start_query_sums<T>(sums, shared_address(shared.slopes[turn.stage]) + left_part, right);
   };
-  const auto end_sums = [&](QueryBlock at) {
+  const auto end_sums = [&](int block) {
     pin(sums);
-    add_sums<T>(sums, arguments, at, work.tile, me);
+    add_sums<T>(sums, arguments, block, announced.x, me);
   };
 
-  if (me.group == 1) pass_turn<T>(me.group);
-  wait(shared.keys_full, 0);
-  blocks.for_each([&](int head_of_group, int block) {
-    const int head = T::divides_heads_once
-                         ? head_of_group
-                         : work.head * (shape.heads / shape.kv_heads) + head_of_group;
-    const unsigned count = __shfl_sync(~0u, done++, 0);
+  wait(shared.keys_full[stage], Turn<T::key_stages>(behind.tiles).parity);
+  blocks.for_each([&](int head, int block) {
+    const unsigned count = __shfl_sync(~0u, behind.blocks++, 0);
     const Turn<T::stages> turn(count);
     const Turn<slope_stages> slope_turn(count);
-    const QueryBlock at = {head, work.batch, block};
     const std::uint32_t queries = shared_address(shared.queries[turn.stage]);
     const std::uint32_t douts = shared_address(shared.douts[turn.stage]);
 
@@ -268,6 +169,7 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     const std::uint32_t my_dot = shared_address(shared.minus_dot[turn.stage]) + me.column * 4;
     float2 lse[T::rows / 8], minus_dot[T::rows / 8];
 
+    if (is_first) wait(shared.values_full[value_stage], value_parity);
     wait(shared.queries_full[turn.stage], turn.parity);
     RowsAhead<T> ahead;
     if constexpr (T::takes_turns) ahead.read(shared.lse[turn.stage], me.lane);
@@ -278,7 +180,6 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     take_turn<T>(me.group);
     start_transposed<T>(scores, keys, queries);
     if constexpr (!T::takes_turns) read_numbers(lse, my_lse);
-    if (count == 0) wait(shared.values_full, 0);
     wait(shared.douts_full[turn.stage], turn.parity);
     start_transposed<T, T::starts_from_dot>(slopes, values, douts);
     bool beyond = false;
@@ -299,7 +200,8 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     as_operand<Element>(weights, scores);
     start_key_sums<T>(dv, weights, douts);
     // Where there is no block before, what lies there is multiplied in vain.
-    start_sums(count - 1, count > 0);
+    const bool pending = carries ? behind.last >= 0 : !is_first;
+    start_sums(count - 1, summed_keys, pending);
     pass_turn<T>(me.group);
     wait_for_products<2>();
     pin(slopes);
@@ -310,7 +212,9 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     weigh_slopes<Element>(slopes, weights);
     std::uint32_t packed[T::rows / 16][4];
     as_operand<Element>(packed, slopes);
-    // Whoever has said that slopes number n − 1 are there has read those of number n − 3.
+    // Whoever has said that slopes number n − 1 are there has read those of number n − 3; what is
+    // left of the last tile's dK there is that of the warp's own rows.
+    if (is_first && follows) end_writing(left, me);
     write_slopes<T>(packed, shared_address(shared.slopes[slope_turn.stage]), me);
     // Beneath these products the slopes reach shared memory; without turns the other warpgroup
     // waits for them first.
@@ -323,32 +227,73 @@ __device__ void consume_backward(const BackwardArguments& arguments, BackwardSha
     pin(dv);
     pin(sums);
     if (me.lane == 0) arrive(shared.douts_empty[turn.stage]);
-    if (count > 0) end_sums(before);
-    before = at;
+    if (pending) end_sums(behind.last);
+    if (carries && is_first && follows) release(shared.keys_empty[stage ^ 1], me);
+    behind.last = head * arguments.query_blocks + block;
+    summed_keys = right;
+    is_first = false;
     wait_for_products<0>();
     pin(dk);
     if (me.lane == 0) arrive(shared.queries_empty[turn.stage]);
   });
-  if (me.group == 0) take_turn<T>(me.group);  // the one that is left
-  if (done > 0) {
-    start_sums(done - 1);
+  if (blocks.total == 0) {
+    wait(shared.values_full[value_stage], value_parity);
+    if (follows) end_writing(left, me);
+    if (carries && follows) release(shared.keys_empty[stage ^ 1], me);
+  }
+  if constexpr (carries) {
+    wait(shared.work_full[stage ^ 1], Turn<2>(behind.tiles + 1).parity);
+  } else {
+    release(shared.values_empty[value_stage], me);
+  }
+  if (blocks.total > 0 && (!carries || shared.work[stage ^ 1].w == nothing_seen)) {
+    start_sums(behind.blocks - 1, right);
     wait_for_products<0>();
-    end_sums(before);
+    end_sums(behind.last);
+    behind.last = no_block;
   }
 
+  const KeyWork same = work_of(announced);
   bool whole = true;
-  if (blocks.total > arguments.parts.blocks) {
-    const int tile = (work.batch * shape.kv_heads + work.head) * arguments.key_tiles + work.tile;
-    const int parts = (blocks.total + arguments.parts.blocks - 1) / arguments.parts.blocks;
-    whole = add_up_keys<T>(dk, dv, arguments.parts, tile, work.part, parts, me);
+  if (arguments.parts.count > 1) {
+    const int total = query_blocks_of<T>(arguments, same).total;
+    const int tile = (same.batch * shape.kv_heads + same.head) * arguments.key_tiles + same.tile;
+    const int parts = (total + arguments.parts.blocks - 1) / arguments.parts.blocks;
+    if (parts > 1) whole = add_up_keys<T>(dk, dv, arguments.parts, tile, same.part, parts, me);
   }
+  // What lies in the gradients' places has been read by all.
+  if constexpr (carries) {
+    meet_group(me);
+  } else {
+    meet_consumers<T>();
+  }
+  if (whole) leave<T>(dk, dv, arguments, shared, stage, same, me);
+}
+
+template <class T, int columns>
+__device__ void consume_tiles(const BackwardArguments& arguments, BackwardShared<T>& shared,
+                              const Consumer& me) {
+  Behind behind;
+  if (me.group == 1) pass_turn<T>(me.group);
+  const auto next = [&](unsigned stage) {
+    wait(shared.work_full[stage], Turn<2>(behind.tiles).parity);
+    const int4& work = shared.work[stage];
+    const bool all_done = work.x < 0;
+    if (!all_done) consume_tile<T, columns>(arguments, shared, work, stage, behind, me);
+    __syncwarp();
+    release(shared.work_empty[stage], me);
+    ++behind.tiles;
+    return !all_done;
+  };
+  if constexpr (T::names_stages) {
+    while (next(0) && next(1)) {
+    }
+  } else {
+    while (next(behind.tiles % 2)) {
+    }
+  }
+  if (me.group == 0) take_turn<T>(me.group);  // the one that is left
   let_next_begin();
-  meet_consumers<T>();  // keys and values have been read by all
-  if (whole) {
-    const Place place = {0, work.tile * T::keys, work.head, work.batch};
-    write_gradient<T>(dv, 1, arguments.dv, shared.values, place, me);
-    write_gradient<T>(dk, arguments.shape.natural_scale, arguments.dk, shared.keys, place, me);
-  }
   if (me.lane == 0) wait_for_reads();
 }
 

@@ -63,7 +63,8 @@ struct BackwardWorkspace {
     for (int part = 1; part < parts.count; ++part) tiles += parts.tiles_with[part];
     return tiles * shape.kv_heads * shape.batch;
   }
-  std::int64_t bytes() const { return 4 * (2 * rows + sums + partial + turns + finished); }
+  // The last is that of items taken.
+  std::int64_t bytes() const { return 4 * (2 * rows + sums + partial + turns + finished + 1); }
 };
 
 // Heads of k whose queries, dO and dQ lie in 32 MB of L2 (of 50) together. row_bytes: of a query as
@@ -102,6 +103,7 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   rows.lse = lse;
   rows.minus_dot = minus_dot;
   rows.query_sums = sums;
+  rows.taken = T::persistent && !problem.in_turns ? turns + counters : nullptr;
   rows.shape = shape;
   rows.rows = workspace.query_blocks * T::rows;
   rows.summed_head = T::head;
@@ -127,6 +129,8 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   arguments.minus_dot = minus_dot;
   arguments.query_sums = sums;
   arguments.turns = problem.in_turns ? turns : nullptr;
+  arguments.items = workspace.items(shape);
+  arguments.taken = rows.taken;
   arguments.shape = shape;
   arguments.key_tiles = workspace.key_tiles;
   arguments.query_blocks = workspace.query_blocks;
@@ -140,7 +144,8 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   static_assert(shared_bytes <= 232448, "a block has 227 KB of shared memory");
   require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
           "the device refuses the kernel's shared memory");
-  const int blocks = workspace.items(shape);
+  const int blocks = arguments.taken != nullptr ? std::min(arguments.items, processors_of_device())
+                                                : arguments.items;
   launch_behind(kernel, blocks, T::threads, shared_bytes, stream, arguments);
   finish_queries(rows, problem.format, stream);
 }

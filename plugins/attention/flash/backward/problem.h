@@ -34,7 +34,10 @@ struct BackwardArguments {
   unsigned* turns;  // [batch, heads, blocks of queries, warps], 0 at the start; ordered sums only
   Shape shape;
   int key_tiles, query_blocks;  // of a head
+  int items;                    // tiles and parts of tiles
   int heads_at_once;            // heads of k whose tiles are mixed
+  // Items taken beyond the first of each block of threads, 0 at the start. Null: each takes one.
+  unsigned* taken;
   KeyParts parts;
 };
 
@@ -45,6 +48,7 @@ struct RowArguments {
   float* lse;
   float* minus_dot;
   float* query_sums;
+  unsigned* taken;  // set to 0; may be null
   Shape shape;
   int rows;         // of lse, minus_dot and query_sums
   int summed_head;  // columns of query_sums

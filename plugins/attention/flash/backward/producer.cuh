@@ -1,17 +1,19 @@
 #pragma once
 
 #include "attention/flash/producer.cuh"
+#include "attention/flash/schedule.cuh"
 #include "problem.h"
 #include "schedule.cuh"
 #include "tile.cuh"
 
-// One thread loads a tile of keys and values, then the blocks of queries that see them.
+// One thread loads tiles of keys and values, another the blocks of queries that see them: what both
+// would hold is more than a producer's registers.
 namespace assay::flash {
 
 template <class T, class Shared>
 __device__ inline void init_load_barriers(Shared& shared) {
-  init_barrier(shared.keys_full, 1);
-  init_barrier(shared.values_full, 1);
+  for (auto& barrier : shared.keys_full) init_barrier(barrier, 1);
+  for (auto& barrier : shared.values_full) init_barrier(barrier, 1);
   for (int stage = 0; stage < T::stages; ++stage) {
     init_barrier(shared.queries_full[stage], 1);
     init_barrier(shared.douts_full[stage], 1);
@@ -42,43 +44,86 @@ __device__ inline void refill_rows(std::byte* tile, std::uint64_t& full, std::ui
 }
 
 template <class T, class Shared>
-__device__ void produce_backward(const BackwardArguments& arguments, Shared& shared,
-                                 const KeyWork& work, const QueryBlocks& blocks) {
+__device__ inline void load_keys(const BackwardArguments& arguments, Shared& shared,
+                                 const KeyWork& work, unsigned tiles) {
+  const Turn<T::key_stages> turn(tiles);
+  if constexpr (T::persistent) wait_for_consumers(shared.keys_empty[turn.stage], turn.parity ^ 1);
+  load_tile<T::keys, T::loaded_head>(shared.keys[turn.stage], arguments.k,
+                                     {0, work.tile * T::keys, work.head, work.batch},
+                                     shared.keys_full[turn.stage], Keep::first_out);
+}
+
+template <class T, class Shared>
+__device__ inline void load_values(const BackwardArguments& arguments, Shared& shared,
+                                   const KeyWork& work, unsigned tiles) {
+  const Turn<T::value_stages> turn(tiles);
+  if constexpr (T::persistent) wait_for_consumers(shared.values_empty[turn.stage], turn.parity ^ 1);
+  load_tile<T::keys, T::loaded_head>(shared.values[turn.stage], arguments.v,
+                                     {0, work.tile * T::keys, work.head, work.batch},
+                                     shared.values_full[turn.stage], Keep::first_out);
+}
+
+// The blocks of queries that see a tile of keys, `count` blocks after the first.
+template <class T, class Shared>
+__device__ inline void load_queries(const BackwardArguments& arguments, Shared& shared,
+                                    const KeyWork& work, unsigned& count) {
   const Shape& shape = arguments.shape;
-  const Place keys = {0, work.tile * T::keys, work.head, work.batch};
-  load_tile<T::keys, T::loaded_head>(shared.keys, arguments.k, keys, shared.keys_full,
-                                     Keep::first_out);
-  wait_for_kernel_before();  // which writes log-sum-exps and −D, and zeros for the sums
-  unsigned count = 0;
-  blocks.for_each([&](int head_of_group, int block) {
-    const int head = T::divides_heads_once
-                         ? head_of_group
-                         : work.head * (shape.heads / shape.kv_heads) + head_of_group;
+  bool first = true;
+  query_blocks_of<T>(arguments, work).for_each([&](int head, int block) {
     const Turn<T::stages> turn(count);
-    const Place place = {0, block * T::rows, head, work.batch};
-    const std::int64_t row =
-        ((std::int64_t{work.batch} * shape.heads + head) * arguments.query_blocks + block) *
-        T::rows;
+    const Place place = {0, block * T::rows, head - work.batch * shape.heads, work.batch};
+    const std::int64_t row = (std::int64_t{head} * arguments.query_blocks + block) * T::rows;
     const auto refill_douts = [&] {
       refill_rows<T>(shared.douts[turn.stage], shared.douts_full[turn.stage],
                      shared.douts_empty[turn.stage], turn.parity, arguments.dout, place);
     };
-    // The first scores need queries and no values. With one stage dO is free ahead of the queries
-    // from then on.
-    const bool douts_first = T::stages == 1 && count > 0;
+    // With one stage dO is free ahead of the queries from the second block on.
+    const bool douts_first = T::stages == 1 && !first;
     if (douts_first) refill_douts();
     std::uint64_t& full = shared.queries_full[turn.stage];
     refill_rows<T>(shared.queries[turn.stage], full, shared.queries_empty[turn.stage], turn.parity,
                    arguments.q, place, 2 * T::number_bytes);
     load_bytes(shared.lse[turn.stage], arguments.lse + row, T::number_bytes, full);
     load_bytes(shared.minus_dot[turn.stage], arguments.minus_dot + row, T::number_bytes, full);
-    if (count == 0) {
-      load_tile<T::keys, T::loaded_head>(shared.values, arguments.v, keys, shared.values_full,
-                                         Keep::first_out);
-    }
     if (!douts_first) refill_douts();
+    first = false;
     ++count;
   });
+}
+
+template <class T>
+__device__ void produce_keys(const BackwardArguments& arguments, BackwardShared<T>& shared) {
+  unsigned tiles = 0;
+  int number = static_cast<int>(blockIdx.x);
+  for (; number < arguments.items; number = next_item(arguments.taken, number)) {
+    KeyWork work = key_work_at(arguments, number);
+    if (query_blocks_of<T>(arguments, work).total == 0) work.part = nothing_seen;
+    announce(shared, tiles, {work.tile, work.head, work.batch, work.part});
+    load_keys<T>(arguments, shared, work, tiles);
+    load_values<T>(arguments, shared, work, tiles);
+    // Work is taken as late as the loads allow, so that who is done first takes the next.
+    wait_for_consumers(shared.queries_loaded, Turn<1>(tiles).parity);
+    ++tiles;
+  }
+  announce(shared, tiles, {-1, 0, 0, nothing_seen});
+#ifdef ASSAY_FLASH_MOST_TRIES
+  wait_for_consumers(shared.work_empty[Turn<2>(tiles).stage], Turn<2>(tiles).parity);
+#endif
+}
+
+template <class T>
+__device__ void produce_queries(const BackwardArguments& arguments, BackwardShared<T>& shared) {
+  // Which writes log-sum-exps and −D, and zeros for the sums.
+  wait_for_kernel_before();
+  for (unsigned tiles = 0, count = 0;; ++tiles) {
+    const Turn<2> announced(tiles);
+    wait(shared.work_full[announced.stage], announced.parity);
+    const int4 work = shared.work[announced.stage];
+    arrive(shared.work_empty[announced.stage]);
+    if (work.x < 0) return;
+    load_queries<T>(arguments, shared, {work.x, work.y, work.z, work.w}, count);
+    arrive(shared.queries_loaded);
+  }
 }
 
 }  // namespace assay::flash

@@ -17,25 +17,13 @@ __host__ __device__ constexpr std::int64_t floats_of_sums(int head) {  // of 64 
   return std::int64_t{group_rows} * head;
 }
 
-// A block of queries of a head.
-struct QueryBlock {
-  int head, batch, block;
-};
-
+// Where this lane adds its part. Blocks of queries have their number among all heads' and batches'.
 template <class T>
-__device__ inline std::int64_t number_of(const BackwardArguments& arguments, QueryBlock at) {
-  return (std::int64_t{at.batch} * arguments.shape.heads + at.head) * arguments.query_blocks +
-         at.block;
-}
-
-// Where this lane adds its part.
-template <class T>
-__device__ inline float* my_sums(const BackwardArguments& arguments, QueryBlock at,
+__device__ inline float* my_sums(const BackwardArguments& arguments, int block,
                                  const Consumer& me) {
   constexpr int warp_floats = floats_of_sums(T::head) / 4;
-  const std::int64_t row_block = T::sums_by_rows
-                                     ? number_of<T>(arguments, at) * T::groups + me.group
-                                     : number_of<T>(arguments, at);
+  const std::int64_t row_block =
+      T::sums_by_rows ? std::int64_t{block} * T::groups + me.group : block;
   const int first_columns = T::sums_by_rows ? 0 : me.group * T::first_columns;
   return arguments.query_sums + row_block * floats_of_sums(T::head) + me.warp % 4 * warp_floats +
          first_columns * 16 + me.lane * 4;
@@ -45,11 +33,11 @@ __device__ inline float* my_sums(const BackwardArguments& arguments, QueryBlock 
 // together under a causal mask the one with the later keys reaches a block first. Blocks of threads
 // are taken to start in the order of their numbers, in which those waited for come first.
 template <class T>
-__device__ inline unsigned* wait_for_turn(const BackwardArguments& arguments, QueryBlock at,
-                                          int key_tile, const Consumer& me) {
-  unsigned* const turn =
-      arguments.turns + number_of<T>(arguments, at) * T::consumer_warps + me.warp;
-  const BlockRange tiles = seen_blocks(arguments.shape, at.block * T::rows, T::rows, T::keys);
+__device__ inline unsigned* wait_for_turn(const BackwardArguments& arguments, int block,
+                                          const int& key_tile, const Consumer& me) {
+  unsigned* const turn = arguments.turns + std::int64_t{block} * T::consumer_warps + me.warp;
+  const BlockRange tiles =
+      seen_blocks(arguments.shape, block % arguments.query_blocks * T::rows, T::rows, T::keys);
   const auto mine = static_cast<unsigned>(tiles.end - 1 - key_tile);
   while (look_at(turn) != mine) {
   }
@@ -59,9 +47,9 @@ __device__ inline unsigned* wait_for_turn(const BackwardArguments& arguments, Qu
 // sums [64, 2 · count]: a warpgroup's part of a block's dQ. Adds it to what is there.
 template <class T, int count>
 __device__ __forceinline__ void add_sums(const float (&sums)[count],
-                                         const BackwardArguments& arguments, QueryBlock at,
-                                         int key_tile, const Consumer& me) {
-  float* const to = my_sums<T>(arguments, at, me);
+                                         const BackwardArguments& arguments, int block,
+                                         const int& key_tile, const Consumer& me) {
+  float* const to = my_sums<T>(arguments, block, me);
   const auto four = [&](int i) {
     return make_float4(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]);
   };
@@ -73,7 +61,7 @@ __device__ __forceinline__ void add_sums(const float (&sums)[count],
     add();
     return;
   }
-  unsigned* const turn = wait_for_turn<T>(arguments, at, key_tile, me);
+  unsigned* const turn = wait_for_turn<T>(arguments, block, key_tile, me);
   add();
   __syncwarp();
   if (me.lane == 0) move_on(turn);

@@ -3,23 +3,16 @@
 #include "attention/flash/threads.cuh"
 #include "producer.cuh"
 
-// A block of threads has a tile of keys: its first warpgroup loads, the others compute.
+// A block of threads' first warpgroup loads, the others compute.
 namespace assay::flash {
 
-// `consume` gets shared memory, the tile, the blocks of queries and where the thread stands.
-// init_barriers() is that of Shared.
-template <class T, class Shared, class Consume>
-__device__ __forceinline__ void run_roles(const BackwardArguments& arguments,
-                                          const Consume& consume) {
+// `produce` and `consume` get shared memory; init_barriers() is that of Shared. `produce` is called
+// by the first threads of two warps, 0 and 1.
+template <class T, class Shared>
+__device__ __forceinline__ void run_roles(const BackwardArguments& arguments, const auto& produce,
+                                          const auto& consume) {
   extern __shared__ __align__(swizzle_bytes) std::byte memory[];
   auto& shared = *reinterpret_cast<Shared*>(memory);
-  const KeyWork work = key_work_at(arguments, static_cast<int>(blockIdx.x));
-  QueryBlocks blocks(arguments.shape, work.tile, T::keys, T::rows, work.part,
-                     arguments.parts.blocks);
-  if constexpr (T::divides_heads_once) {
-    blocks.first_head = work.head * (arguments.shape.heads / arguments.shape.kv_heads);
-  }
-
   if (threadIdx.x == 0) {
     prefetch_maps(arguments);
     init_barriers(shared);
@@ -27,10 +20,12 @@ __device__ __forceinline__ void run_roles(const BackwardArguments& arguments,
   __syncthreads();
   if (threadIdx.x < warpgroup) {
     give_registers_back<T::producer_registers>();
-    if (threadIdx.x == 0) produce_backward<T>(arguments, shared, work, blocks);
+    if (threadIdx.x % warp == 0 && threadIdx.x < 2 * warp) {
+      produce(shared, static_cast<int>(threadIdx.x) / warp);
+    }
   } else {
     take_registers<T::consumer_registers>();
-    consume(shared, work, blocks, consumer_of(static_cast<int>(threadIdx.x) - warpgroup));
+    consume(shared, consumer_of(static_cast<int>(threadIdx.x) - warpgroup));
   }
 }
 

@@ -58,6 +58,7 @@ struct RowBlock {
 // `lanes` threads share a row, a piece each.
 template <class Element, int lanes>
 __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowArguments arguments) {
+  if (arguments.taken != nullptr && blockIdx.x == 0 && threadIdx.x == 0) *arguments.taken = 0;
   const Shape& shape = arguments.shape;
   const RowBlock block(shape);
   const int row = block.number * (threads / lanes) + threadIdx.x / lanes;

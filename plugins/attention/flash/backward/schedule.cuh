@@ -10,6 +10,7 @@ namespace assay::flash {
 struct KeyWork {
   int tile, head, batch, part;
 };
+inline constexpr int nothing_seen = -1;  // part of a tile that no query sees, and behind the last
 
 // Item `number` in the order in which they are started. Under a causal mask the first keys are seen
 // by the most queries: these come first, so that short tiles fill the end. Where sums are added in
@@ -48,8 +49,8 @@ struct QueryBlocks {
     end = total - first < part_blocks ? total : first + part_blocks;
   }
 
-  // Calls `use` with each head of the group and block. One loop: nested ones would move
-  // accumulators while products use them.
+  // Calls `use` with each head of the group, of all batches', and block. One loop: nested ones
+  // would move accumulators while products use them.
   template <class Use>
   __device__ __forceinline__ void for_each(const Use& use) const {
     if (total == 0) return;
@@ -64,5 +65,15 @@ struct QueryBlocks {
     }
   }
 };
+
+template <class T>
+__device__ inline QueryBlocks query_blocks_of(const BackwardArguments& arguments,
+                                              const KeyWork& work) {
+  QueryBlocks blocks(arguments.shape, work.tile, T::keys, T::rows, work.part,
+                     arguments.parts.blocks);
+  const Shape& shape = arguments.shape;
+  blocks.first_head = work.batch * shape.heads + work.head * (shape.heads / shape.kv_heads);
+  return blocks;
+}
 
 }  // namespace assay::flash

@@ -17,6 +17,9 @@ struct BackwardRoles {
   static_assert(producer_registers + groups * consumer_registers <= 168 * (groups + 1));
 };
 
+// A warpgroup may write slopes while the other still reads those of the block before the last.
+inline constexpr int slope_stages = 3;
+
 template <class Element_, int head_, int rows_>
 struct BackwardTile : BackwardRoles {
   using Element = Element_;
@@ -25,12 +28,22 @@ struct BackwardTile : BackwardRoles {
   static constexpr int loaded_head = head;
   static constexpr int rows = rows_;                // queries of a block
   static constexpr int keys = groups * group_rows;  // of a tile
-  static constexpr int stages = 2;                  // blocks of queries in flight
+  // A block of threads takes one tile after the other: the next one's keys are loaded while this
+  // one is computed, its values when its products with them have ended.
+  static constexpr bool persistent = true;
+  static constexpr int key_stages = 2;
+  // Where shared memory holds the next tile's values, too, a tile's last sums of dQ are computed
+  // beneath the next one's first weights.
+  static constexpr bool carries_sums = head <= 64;
+  // Code of its own for each stage of keys: their addresses are constants. Without, heads of 64
+  // have too few registers; others, with code for each warpgroup or more to it, are slower with.
+  static constexpr bool names_stages = head <= 64;
+  static constexpr int value_stages = carries_sums ? 2 : 1;
+  static constexpr int stages = 2;  // blocks of queries in flight
   // A warpgroup starts a block's scores when the other has started its sums over keys: while one
   // computes weights the other multiplies. Heads of 128, whose products take longer, keep apart
   // without, and are 7 % slower with.
   static constexpr bool takes_turns = head <= 96;
-  static constexpr bool divides_heads_once = takes_turns;  // ahead of the loop over blocks
   // dP is added to −D, read ahead of all products; where 128 queries' leave no time for that, D is
   // subtracted afterwards.
   static constexpr bool starts_from_dot = rows < keys;
@@ -52,22 +65,24 @@ struct BackwardTile : BackwardRoles {
   static_assert(head % 16 == 0 && head <= 128);
   static_assert(rows == group_rows || rows == keys);
   static_assert(sums_by_rows || head > block_columns);
+  static_assert(slope_stages * slope_bytes >= key_bytes, "dK leaves through the slopes");
 };
-
-// A warpgroup may write slopes while the other still reads those of the block before the last.
-inline constexpr int slope_stages = 3;
 
 template <class T>
 struct BackwardShared {
-  // [keys, head]; on their way out dK and dV.
-  alignas(swizzle_bytes) std::byte keys[T::key_bytes];
-  alignas(swizzle_bytes) std::byte values[T::key_bytes];
+  // [keys, head]; dV leaves through its tile's keys, dK through the slopes, or both through the
+  // values.
+  alignas(swizzle_bytes) std::byte keys[T::key_stages][T::key_bytes];
+  alignas(swizzle_bytes) std::byte values[T::value_stages][T::key_bytes];
   alignas(swizzle_bytes) std::byte queries[T::stages][T::query_bytes];
   alignas(swizzle_bytes) std::byte douts[T::stages][T::query_bytes];
   alignas(swizzle_bytes) std::byte slopes[slope_stages][T::slope_bytes];
   alignas(16) float lse[T::stages][T::rows];
   alignas(16) float minus_dot[T::stages][T::rows];
-  std::uint64_t keys_full, values_full;
+  std::uint64_t keys_full[T::key_stages], keys_empty[T::key_stages];
+  std::uint64_t values_full[T::value_stages], values_empty[T::value_stages];
+  std::uint64_t work_full[2], work_empty[2], queries_loaded;
+  int4 work[2];
   // Filled by the producer, emptied by every consumer warp. A query's lse and D come with its q.
   std::uint64_t queries_full[T::stages], queries_empty[T::stages];
   std::uint64_t douts_full[T::stages], douts_empty[T::stages];

@@ -13,16 +13,28 @@ __device__ void init_barriers(PlaneShared<T>& shared) {
   publish_barriers();
 }
 
-// dK, dV and the sums of dQ of a tile of keys in planes, as the kernel of 2 bytes (backward.cuh).
+// dK, dV and the sums of dQ of a tile of keys in planes, otherwise as of 2 bytes (backward.cuh).
 template <class T>
 __global__ void __launch_bounds__(T::threads, 1)
     backward_in_planes(const __grid_constant__ BackwardArguments arguments) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL  // elsewhere the variant is Unsupported, and the kernel empty
-  run_roles<T, PlaneShared<T>>(arguments, [&](PlaneShared<T>& shared, const KeyWork& work,
-                                              const QueryBlocks& blocks, Consumer me) {
-    me.row %= group_rows;  // both warpgroups have all keys of the tile
-    consume_planes<T>(arguments, shared, work, blocks, me);
-  });
+  const KeyWork work = key_work_at(arguments, static_cast<int>(blockIdx.x));
+  run_roles<T, PlaneShared<T>>(
+      arguments,
+      [&](PlaneShared<T>& shared, int warp) {
+        if (warp == 0) {
+          load_keys<T>(arguments, shared, work, 0);
+          load_values<T>(arguments, shared, work, 0);
+        } else {
+          unsigned count = 0;
+          wait_for_kernel_before();
+          load_queries<T>(arguments, shared, work, count);
+        }
+      },
+      [&](PlaneShared<T>& shared, Consumer me) {
+        me.row %= group_rows;  // both warpgroups have all keys of the tile
+        consume_planes<T>(arguments, shared, work, query_blocks_of<T>(arguments, work), me);
+      });
 #endif
 }
 

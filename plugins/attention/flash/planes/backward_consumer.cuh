@@ -122,7 +122,7 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
   using Element = typename T::Element;
   const Shape& shape = arguments.shape;
   const int first_query = me.group * T::group_queries;  // of a block
-  const std::uint32_t keys = shared_address(shared.keys), values = shared_address(shared.values);
+  const std::uint32_t keys = shared_address(shared.keys), values = shared_address(shared.values[0]);
   const std::uint32_t slope_planes = shared_address(shared.slopes);
   const std::uint32_t my_columns = keys + (T::blocks == 1 ? me.group * T::first_columns * 2
                                                           : me.group * T::keys * block_row_bytes);
@@ -136,7 +136,7 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
   for (int i = 0; i < T::head / 2; ++i) dk[i] = dv[i] = 0;
   unsigned done = 0;
 
-  wait(shared.keys_full, 0);
+  wait(shared.keys_full[0], 0);
   blocks.for_each([&](int head, int block) {
     const unsigned count = __shfl_sync(~0u, done++, 0);
     const Turn<T::stages> turn(count);
@@ -149,7 +149,7 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
     float scores[T::group_queries / 2], slopes[T::group_queries / 2];
     wait(shared.queries_full[turn.stage], turn.parity);
     start_plane_scores<T>(scores, keys, queries);
-    if (count == 0) wait(shared.values_full, 0);
+    if (count == 0) wait(shared.values_full[0], 0);
     wait(shared.douts_full[turn.stage], turn.parity);
     start_plane_scores<T>(slopes, values, douts);
     wait_for_products<1>();
@@ -186,20 +186,20 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
     wait_for_products<0>();
     pin(sums);
     if (me.lane == 0) arrive(shared.slopes_empty);
-    add_sums<T>(sums, arguments, {head, work.batch, block}, work.tile, me);
+    add_sums<T>(sums, arguments, head * arguments.query_blocks + block, work.tile, me);
   });
 
   let_next_begin();
   const int thread = me.warp % 4 * warp + me.lane;
   meet_consumers<T>();  // keys and values have been read by all
   if (me.group == 1) {
-    join_groups<T>(dk, shared.keys, thread, true);
-    join_groups<T>(dv, shared.values, thread, true);
+    join_groups<T>(dk, shared.keys[0], thread, true);
+    join_groups<T>(dv, shared.values[0], thread, true);
   }
   meet_consumers<T>();
   if (me.group == 1) return;
-  join_groups<T>(dk, shared.keys, thread, false);
-  join_groups<T>(dv, shared.values, thread, false);
+  join_groups<T>(dk, shared.keys[0], thread, false);
+  join_groups<T>(dv, shared.values[0], thread, false);
   if (blocks.total > arguments.parts.blocks) {
     const int tile = (work.batch * shape.kv_heads + work.head) * arguments.key_tiles + work.tile;
     const int parts = (blocks.total + arguments.parts.blocks - 1) / arguments.parts.blocks;

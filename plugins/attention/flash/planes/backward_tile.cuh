@@ -16,7 +16,8 @@ struct PlaneTile : BackwardRoles {
   static constexpr int rows = group_rows;  // queries of a block
   static constexpr int group_queries = rows / groups;
   static constexpr int stages = head <= 64 ? 2 : 1;  // blocks of queries in flight
-  static constexpr bool divides_heads_once = true;
+  static constexpr bool persistent = false;  // nothing is left of shared memory for the next tile
+  static constexpr int key_stages = 1, value_stages = 1;
 
   static constexpr int blocks = blocks_of_head(head);
   static constexpr int loaded_head = planes * blocks * block_columns;
@@ -39,14 +40,14 @@ struct PlaneTile : BackwardRoles {
 template <class T>
 struct PlaneShared {
   // [keys, head] in planes; in the end what the second warpgroup has of dK and dV.
-  alignas(swizzle_bytes) std::byte keys[T::key_bytes];
-  alignas(swizzle_bytes) std::byte values[T::key_bytes];
+  alignas(swizzle_bytes) std::byte keys[1][T::key_bytes];
+  alignas(swizzle_bytes) std::byte values[1][T::key_bytes];
   alignas(swizzle_bytes) std::byte queries[T::stages][T::query_bytes];
   alignas(swizzle_bytes) std::byte douts[T::stages][T::query_bytes];
   alignas(swizzle_bytes) std::byte slopes[T::planes][T::slope_plane_bytes];
   alignas(16) float lse[T::stages][T::rows];
   alignas(16) float minus_dot[T::stages][T::rows];
-  std::uint64_t keys_full, values_full;
+  std::uint64_t keys_full[1], values_full[1];
   std::uint64_t queries_full[T::stages], queries_empty[T::stages];
   std::uint64_t douts_full[T::stages], douts_empty[T::stages];
   std::uint64_t slopes_full, slopes_empty;  // by every consumer warp
