@@ -22,24 +22,13 @@ __device__ inline void load_tile(std::byte* to, const CUtensorMap& map, Place pl
   }
 }
 
-// A wait of the producer, which all hangs of the consumers reach. Tests bound it.
-__device__ inline void wait_for_consumers(std::uint64_t& barrier, int parity) {
-#ifdef ASSAY_FLASH_MOST_TRIES
-  for (int tries = 0; !phase_has_ended(barrier, parity); ++tries) {
-    if (tries == ASSAY_FLASH_MOST_TRIES) __trap();
-  }
-#else
-  wait(barrier, parity);
-#endif
-}
-
 // Waits until the consumers have emptied a buffer of a ring, then fills it.
 template <int rows, int head, int stages, class Buffer>
 __device__ inline void refill(Buffer (&buffers)[stages], std::uint64_t (&full)[stages],
                               std::uint64_t (&empty)[stages], unsigned count,
                               const CUtensorMap& map, Place place, Keep keep) {
   const Turn<stages> turn(count);
-  wait_for_consumers(empty[turn.stage], turn.parity ^ 1);
+  wait(empty[turn.stage], turn.parity ^ 1);
   load_tile<rows, head>(buffers[turn.stage], map, place, full[turn.stage], keep);
 }
 
@@ -47,7 +36,7 @@ __device__ inline void refill(Buffer (&buffers)[stages], std::uint64_t (&full)[s
 template <class Shared>
 __device__ inline void announce(Shared& shared, unsigned count, int4 work) {
   const Turn<2> turn(count);
-  wait_for_consumers(shared.work_empty[turn.stage], turn.parity ^ 1);
+  wait(shared.work_empty[turn.stage], turn.parity ^ 1);
   shared.work[turn.stage] = work;
   arrive(shared.work_full[turn.stage]);
 }
@@ -87,9 +76,6 @@ __device__ void produce(const Arguments& arguments, Shared<T>& shared) {
     number = next_item(arguments.taken, number);
   }
   announce(shared, tiles, {0, 0, 0, -1});
-#ifdef ASSAY_FLASH_MOST_TRIES
-  wait_for_consumers(shared.work_empty[Turn<2>(tiles).stage], Turn<2>(tiles).parity);
-#endif
 }
 
 }  // namespace assay::flash

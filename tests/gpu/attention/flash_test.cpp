@@ -105,7 +105,8 @@ TEST_P(Flash, LaunchesNoKernelButTheProjects) {
 
 // Beside the conformance suite's small shapes: more tiles than the GPU takes at once, tiles whose
 // keys, or queries, are shared among blocks of threads, each compiled tile with a length that
-// divides nothing, and many more tiles of keys than the GPU takes at once.
+// divides nothing, many more tiles of keys than the GPU takes at once, and, among them, tiles that
+// no query sees.
 INSTANTIATE_TEST_SUITE_P(
     Gpu, Flash,
     testing::Values(
@@ -137,6 +138,9 @@ INSTANTIATE_TEST_SUITE_P(
         KernelCase{"many_heads_fp32", {64, 8, 150, 150, 64}, at::kFloat},
         KernelCase{"many_heads_fp32_wide", {128, 8, 99, 130, 128}, at::kFloat, true, 4},
         KernelCase{"many_heads_fp16", {64, 12, 200, 140, 96}, at::kHalf},
+        KernelCase{"many_unseen", {48, 16, 130, 500, 64}, at::kBFloat16, true, 0, 50},
+        KernelCase{"many_unseen_wide", {32, 16, 130, 500, 128}, at::kBFloat16, true, 0, 60},
+        KernelCase{"many_unseen_fp32", {8, 16, 130, 500, 64}, at::kFloat, true, 0, 50},
         KernelCase{"fp16", {2, 4, 1030, 1030, 64}, at::kHalf},
         KernelCase{"fp16_wide", {2, 4, 1030, 1030, 120}, at::kHalf, false, 1}),
     [](const auto& tested) { return tested.param.name; });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "attention/flash/score_products.cuh"
+#include "attention/flash/softmax.cuh"
 #include "attention/flash/value_products.cuh"
 #include "gradients.cuh"
 #include "key_parts.cuh"
@@ -101,8 +102,23 @@ __device__ inline KeyWork work_of(const int4& announced) {
 inline constexpr int no_block = -1;
 struct Behind {
   unsigned tiles = 0, blocks = 0;
-  int last = no_block;
+  int pending = no_block;
 };
+
+// Adds up the parts of a tile, if it has several and this is the last to finish. Whether dK and dV
+// are the tile's.
+template <class T>
+__device__ __forceinline__ bool is_whole(float (&dk)[T::head / 2], float (&dv)[T::head / 2],
+                                         const BackwardArguments& arguments, const KeyWork& work,
+                                         const Consumer& me) {
+  if (arguments.parts.count == 1) return true;
+  const int total = query_blocks_of<T>(arguments, work).total;
+  const int parts = (total + arguments.parts.blocks - 1) / arguments.parts.blocks;
+  if (parts <= 1) return true;
+  const int tile =
+      (work.batch * arguments.shape.kv_heads + work.head) * arguments.key_tiles + work.tile;
+  return add_up_keys<T>(dk, dv, arguments.parts, tile, work.part, parts, me);
+}
 
 // A tile, in stage `stage` of keys. `columns` of the head are this warpgroup's of dQ. What is
 // announced is read again at the end: registers are scarce.
@@ -117,8 +133,8 @@ __device__ __forceinline__ void consume_tile(const BackwardArguments& arguments,
   constexpr bool carries = T::carries_sums;
   const unsigned value_stage = stage % T::value_stages;
   const int value_parity = Turn<T::value_stages>(behind.tiles).parity;
-  // Of where the last tile's gradients leave.
-  std::uint64_t& left = carries ? shared.values_empty[stage ^ 1] : shared.keys_empty[stage ^ 1];
+  // Of where the gradients of the tile before leave.
+  std::uint64_t& departed = carries ? shared.values_empty[stage ^ 1] : shared.keys_empty[stage ^ 1];
   const int group_rows_at = me.group * group_rows * block_row_bytes;
   const std::uint32_t all_keys = shared_address(shared.keys[stage]);
   const std::uint32_t keys = all_keys + group_rows_at;
@@ -142,16 +158,16 @@ __device__ __forceinline__ void consume_tile(const BackwardArguments& arguments,
   float sums[columns / 2];
   const bool follows = behind.tiles > 0;
   bool is_first = true;
-  // Of the last block. To choose in each round would cost more registers than there are.
+  // Of the block before. To choose in each round would cost more registers than there are.
   std::uint32_t summed_keys = carries ? shared_address(shared.keys[stage ^ 1]) : right;
-  if constexpr (!carries) behind.last = no_block;
 
   // Of the slopes number `count`. Where they have not been written the sums are not used.
-  const auto start_sums = [&](unsigned count, std::uint32_t right, bool written = true) {
+  const auto start_sums = [&](unsigned count, std::uint32_t of_keys, bool written = true) {
     const Turn<slope_stages> turn(count);
     if (written) wait(shared.slopes_full[turn.stage], turn.parity);
-    start_query_sums<T>(sums, shared_address(shared.slopes[turn.stage]) + left_part, right);
+    start_query_sums<T>(sums, shared_address(shared.slopes[turn.stage]) + left_part, of_keys);
   };
+  // In turns, where the tile counts, a block of threads has one.
   const auto end_sums = [&](int block) {
     pin(sums);
     add_sums<T>(sums, arguments, block, announced.x, me);
@@ -199,8 +215,8 @@ __device__ __forceinline__ void consume_tile(const BackwardArguments& arguments,
     }
     as_operand<Element>(weights, scores);
     start_key_sums<T>(dv, weights, douts);
-    // Where there is no block before, what lies there is multiplied in vain.
-    const bool pending = carries ? behind.last >= 0 : !is_first;
+    // Where none are pending, what lies there is multiplied in vain.
+    const bool pending = carries ? behind.pending >= 0 : !is_first;
     start_sums(count - 1, summed_keys, pending);
     pass_turn<T>(me.group);
     wait_for_products<2>();
@@ -212,9 +228,9 @@ __device__ __forceinline__ void consume_tile(const BackwardArguments& arguments,
     weigh_slopes<Element>(slopes, weights);
     std::uint32_t packed[T::rows / 16][4];
     as_operand<Element>(packed, slopes);
-    // Whoever has said that slopes number n − 1 are there has read those of number n − 3; what is
-    // left of the last tile's dK there is that of the warp's own rows.
-    if (is_first && follows) end_writing(left, me);
+    // Whoever has said that slopes number n − 1 are there, or has ended a tile, has read those of
+    // number n − 3. dK of the tile before leaves from there by the warp's own rows.
+    if (is_first && follows) end_writing(departed, me);
     write_slopes<T>(packed, shared_address(shared.slopes[slope_turn.stage]), me);
     // Beneath these products the slopes reach shared memory; without turns the other warpgroup
     // waits for them first.
@@ -227,9 +243,9 @@ __device__ __forceinline__ void consume_tile(const BackwardArguments& arguments,
     pin(dv);
     pin(sums);
     if (me.lane == 0) arrive(shared.douts_empty[turn.stage]);
-    if (pending) end_sums(behind.last);
+    if (pending) end_sums(behind.pending);
     if (carries && is_first && follows) release(shared.keys_empty[stage ^ 1], me);
-    behind.last = head * arguments.query_blocks + block;
+    behind.pending = head * arguments.query_blocks + block;
     summed_keys = right;
     is_first = false;
     wait_for_products<0>();
@@ -238,7 +254,7 @@ __device__ __forceinline__ void consume_tile(const BackwardArguments& arguments,
   });
   if (blocks.total == 0) {
     wait(shared.values_full[value_stage], value_parity);
-    if (follows) end_writing(left, me);
+    if (follows) end_writing(departed, me);
     if (carries && follows) release(shared.keys_empty[stage ^ 1], me);
   }
   if constexpr (carries) {
@@ -249,18 +265,12 @@ __device__ __forceinline__ void consume_tile(const BackwardArguments& arguments,
   if (blocks.total > 0 && (!carries || shared.work[stage ^ 1].w == nothing_seen)) {
     start_sums(behind.blocks - 1, right);
     wait_for_products<0>();
-    end_sums(behind.last);
-    behind.last = no_block;
+    end_sums(behind.pending);
+    behind.pending = no_block;
   }
 
   const KeyWork same = work_of(announced);
-  bool whole = true;
-  if (arguments.parts.count > 1) {
-    const int total = query_blocks_of<T>(arguments, same).total;
-    const int tile = (same.batch * shape.kv_heads + same.head) * arguments.key_tiles + same.tile;
-    const int parts = (total + arguments.parts.blocks - 1) / arguments.parts.blocks;
-    if (parts > 1) whole = add_up_keys<T>(dk, dv, arguments.parts, tile, same.part, parts, me);
-  }
+  const bool whole = is_whole<T>(dk, dv, arguments, same, me);
   // What lies in the gradients' places has been read by all.
   if constexpr (carries) {
     meet_group(me);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "attention/flash/instructions.cuh"
+#include "attention/flash/softmax.cuh"
 #include "attention/flash/threads.cuh"
 #include "schedule.cuh"
 #include "tile.cuh"

@@ -34,7 +34,7 @@ __device__ inline void prefetch_maps(const BackwardArguments& arguments) {
 template <class T>
 __device__ inline void refill_rows(std::byte* tile, std::uint64_t& full, std::uint64_t& empty,
                                    int parity, const CUtensorMap& map, Place place, int more = 0) {
-  wait_for_consumers(empty, parity ^ 1);
+  wait(empty, parity ^ 1);
   arrive_and_expect(full, T::query_bytes + more);
 #pragma unroll
   for (int block = 0; block < blocks_of_head(T::loaded_head); ++block) {
@@ -47,7 +47,7 @@ template <class T, class Shared>
 __device__ inline void load_keys(const BackwardArguments& arguments, Shared& shared,
                                  const KeyWork& work, unsigned tiles) {
   const Turn<T::key_stages> turn(tiles);
-  if constexpr (T::persistent) wait_for_consumers(shared.keys_empty[turn.stage], turn.parity ^ 1);
+  if constexpr (T::persistent) wait(shared.keys_empty[turn.stage], turn.parity ^ 1);
   load_tile<T::keys, T::loaded_head>(shared.keys[turn.stage], arguments.k,
                                      {0, work.tile * T::keys, work.head, work.batch},
                                      shared.keys_full[turn.stage], Keep::first_out);
@@ -57,7 +57,7 @@ template <class T, class Shared>
 __device__ inline void load_values(const BackwardArguments& arguments, Shared& shared,
                                    const KeyWork& work, unsigned tiles) {
   const Turn<T::value_stages> turn(tiles);
-  if constexpr (T::persistent) wait_for_consumers(shared.values_empty[turn.stage], turn.parity ^ 1);
+  if constexpr (T::persistent) wait(shared.values_empty[turn.stage], turn.parity ^ 1);
   load_tile<T::keys, T::loaded_head>(shared.values[turn.stage], arguments.v,
                                      {0, work.tile * T::keys, work.head, work.batch},
                                      shared.values_full[turn.stage], Keep::first_out);
@@ -101,14 +101,12 @@ __device__ void produce_keys(const BackwardArguments& arguments, BackwardShared<
     announce(shared, tiles, {work.tile, work.head, work.batch, work.part});
     load_keys<T>(arguments, shared, work, tiles);
     load_values<T>(arguments, shared, work, tiles);
-    // Work is taken as late as the loads allow, so that who is done first takes the next.
-    wait_for_consumers(shared.queries_loaded, Turn<1>(tiles).parity);
+    // Work is taken as late as the loads allow, so that who is done first takes the next; and the
+    // counter is 0 once the other thread has waited for the kernel before.
+    wait(shared.queries_loaded, Turn<1>(tiles).parity);
     ++tiles;
   }
   announce(shared, tiles, {-1, 0, 0, nothing_seen});
-#ifdef ASSAY_FLASH_MOST_TRIES
-  wait_for_consumers(shared.work_empty[Turn<2>(tiles).stage], Turn<2>(tiles).parity);
-#endif
 }
 
 template <class T>

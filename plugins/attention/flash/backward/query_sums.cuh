@@ -44,7 +44,8 @@ __device__ inline unsigned* wait_for_turn(const BackwardArguments& arguments, in
   return turn;
 }
 
-// sums [64, 2 · count]: a warpgroup's part of a block's dQ. Adds it to what is there.
+// sums [64, 2 · count]: a warpgroup's part of a block's dQ. Adds it to what is there. The tile of
+// keys is read where it is wanted, in turns alone: registers are scarce.
 template <class T, int count>
 __device__ __forceinline__ void add_sums(const float (&sums)[count],
                                          const BackwardArguments& arguments, int block,

@@ -3,7 +3,6 @@
 #include "attention/flash/instructions.cuh"
 #include "attention/flash/softmax.cuh"
 #include "attention/flash/threads.cuh"
-#include "attention/flash/value_products.cuh"
 #include "problem.h"
 
 // From scores to weights, and from dP to slopes, with keys as rows: log-sum-exps and D belong to

@@ -24,7 +24,10 @@ __global__ void __launch_bounds__(T::threads, 1)
       [&](PlaneShared<T>& shared, int warp) {
         if (warp == 0) {
           load_keys<T>(arguments, shared, work, 0);
-          load_values<T>(arguments, shared, work, 0);
+          // The consumers wait for values with the first queries.
+          if (query_blocks_of<T>(arguments, work).total > 0) {
+            load_values<T>(arguments, shared, work, 0);
+          }
         } else {
           unsigned count = 0;
           wait_for_kernel_before();
