@@ -2,7 +2,9 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "base/text.h"
@@ -35,17 +37,51 @@ Result<Ceilings> ceilings_beside(const fs::path& kept) {
   return ceilings;
 }
 
-// `kept`: the folder of the run's results.
-std::string rendered(const store::Run& run, const fs::path& folder, const fs::path& kept) {
+// A kept report's runs, and the folder that each one's results are kept in: its own, or those that
+// its runs.json names.
+struct KeptReport {
+  std::deque<store::Run> runs;
+  std::vector<fs::path> folders;
+};
+
+bool is_kept_report(const fs::path& file) {
+  return store::plain_name(file).filename() == "results.jsonl" || file.filename() == "runs.json";
+}
+
+Result<KeptReport> read_kept(const fs::path& file) {
+  std::vector<fs::path> results = {file};
+  if (file.filename() == "runs.json") {
+    const auto text = read_file(file.string());
+    if (!text) return tl::unexpected(text.error());
+    results.clear();
+    for (const auto& name : nlohmann::json::parse(*text)) {
+      results.push_back(file.parent_path() / name.get<std::string>());
+    }
+  }
+  KeptReport kept;
+  for (const fs::path& of_run : results) {
+    auto run = store::import_file(of_run);
+    if (!run) return tl::unexpected(run.error());
+    kept.runs.push_back(std::move(*run));
+    kept.folders.push_back(of_run.parent_path());
+  }
+  return kept;
+}
+
+std::string rendered(const KeptReport& kept, const fs::path& folder) {
   Inputs inputs;
-  inputs.sources = {&run};
+  for (const store::Run& run : kept.runs) inputs.sources.emplace_back(&run);
   const auto& written = inputs.sources.front().written;
   if (!written) return written.error().text();
   inputs.spec = written->report;
   inputs.layouts = source_root / "configs/layouts";
   inputs.folder = folder;
   inputs.metrics = catalogue::common_metrics();
-  inputs.ceilings = [&](const store::Run&) { return ceilings_beside(kept); };
+  inputs.ceilings = [&](const store::Run& run) {
+    std::size_t number = 0;
+    while (&kept.runs[number] != &run) ++number;
+    return ceilings_beside(kept.folders[number]);
+  };
   const auto document = build(inputs);
   return document ? *to_markdown(*document) : document.error().text();
 }
@@ -56,13 +92,13 @@ bool is_made_picture(const std::string& name) {
 }
 
 // The report and its pictures, without those of an older report.
-void write_report(const store::Run& run, const fs::path& folder) {
+void write_report(const KeptReport& kept, const fs::path& folder) {
   std::vector<fs::path> old;
   for (const auto& file : fs::directory_iterator(folder)) {
     if (is_made_picture(file.path().filename().string())) old.push_back(file.path());
   }
   for (const fs::path& file : old) fs::remove(file);
-  ASSERT_TRUE(write_file((folder / "report.md").string(), rendered(run, folder, folder)));
+  ASSERT_TRUE(write_file((folder / "report.md").string(), rendered(kept, folder)));
 }
 
 // With ASSAY_WRITE_DOCS set (tools/docs) the test writes the reports and their pictures instead.
@@ -71,17 +107,17 @@ TEST(ReferenceReports, AreWhatTheirResultsGive) {
   const fs::path folder = fs::temp_directory_path() / ("assay_kept_" + std::to_string(::getpid()));
   std::size_t count = 0;
   for (const auto& entry : fs::recursive_directory_iterator(source_root / "reports")) {
-    if (store::plain_name(entry.path()).filename() != "results.jsonl") continue;
+    if (!is_kept_report(entry.path())) continue;
     ++count;
-    const auto run = store::import_file(entry.path());
-    ASSERT_TRUE(run) << run.error().text();
+    const auto results = read_kept(entry.path());
+    ASSERT_TRUE(results) << results.error().text();
     if (write) {
-      write_report(*run, entry.path().parent_path());
+      write_report(*results, entry.path().parent_path());
       continue;
     }
     const auto kept = read_file((entry.path().parent_path() / "report.md").string());
     ASSERT_TRUE(kept) << kept.error().text();
-    const std::string made = rendered(*run, folder, entry.path().parent_path());
+    const std::string made = rendered(*results, folder);
     if (made.find("gnuplot is not installed") != std::string::npos) {
       GTEST_SKIP() << "gnuplot is not installed";
     }
