@@ -43,24 +43,8 @@ __device__ inline void refill_rows(std::byte* tile, std::uint64_t& full, std::ui
   }
 }
 
-template <class T, class Shared>
-__device__ inline void load_keys(const BackwardArguments& arguments, Shared& shared,
-                                 const KeyWork& work, unsigned tiles) {
-  const Turn<T::key_stages> turn(tiles);
-  if constexpr (T::persistent) wait(shared.keys_empty[turn.stage], turn.parity ^ 1);
-  load_tile<T::keys, T::loaded_head>(shared.keys[turn.stage], arguments.k,
-                                     {0, work.tile * T::keys, work.head, work.batch},
-                                     shared.keys_full[turn.stage], Keep::first_out);
-}
-
-template <class T, class Shared>
-__device__ inline void load_values(const BackwardArguments& arguments, Shared& shared,
-                                   const KeyWork& work, unsigned tiles) {
-  const Turn<T::value_stages> turn(tiles);
-  if constexpr (T::persistent) wait(shared.values_empty[turn.stage], turn.parity ^ 1);
-  load_tile<T::keys, T::loaded_head>(shared.values[turn.stage], arguments.v,
-                                     {0, work.tile * T::keys, work.head, work.batch},
-                                     shared.values_full[turn.stage], Keep::first_out);
+__device__ inline Place place_of_keys(const KeyWork& work, int keys) {
+  return {0, work.tile * keys, work.head, work.batch};
 }
 
 // The blocks of queries that see a tile of keys, `count` blocks after the first.
@@ -99,8 +83,11 @@ __device__ void produce_keys(const BackwardArguments& arguments, BackwardShared<
     KeyWork work = key_work_at(arguments, number);
     if (query_blocks_of<T>(arguments, work).total == 0) work.part = nothing_seen;
     announce(shared, tiles, {work.tile, work.head, work.batch, work.part});
-    load_keys<T>(arguments, shared, work, tiles);
-    load_values<T>(arguments, shared, work, tiles);
+    const Place place = place_of_keys(work, T::keys);
+    refill<T::keys, T::loaded_head>(shared.keys, shared.keys_full, shared.keys_empty, tiles,
+                                    arguments.k, place, Keep::first_out);
+    refill<T::keys, T::loaded_head>(shared.values, shared.values_full, shared.values_empty, tiles,
+                                    arguments.v, place, Keep::first_out);
     // Work is taken as late as the loads allow, so that who is done first takes the next; and the
     // counter is 0 once the other thread has waited for the kernel before.
     wait(shared.queries_loaded, Turn<1>(tiles).parity);

@@ -23,10 +23,13 @@ __global__ void __launch_bounds__(T::threads, 1)
       arguments,
       [&](PlaneShared<T>& shared, int warp) {
         if (warp == 0) {
-          load_keys<T>(arguments, shared, work, 0);
+          const Place place = place_of_keys(work, T::keys);
+          load_tile<T::keys, T::loaded_head>(shared.keys[0], arguments.k, place,
+                                             shared.keys_full[0], Keep::first_out);
           // The consumers wait for values with the first queries.
           if (query_blocks_of<T>(arguments, work).total > 0) {
-            load_values<T>(arguments, shared, work, 0);
+            load_tile<T::keys, T::loaded_head>(shared.values[0], arguments.v, place,
+                                               shared.values_full[0], Keep::first_out);
           }
         } else {
           unsigned count = 0;

@@ -17,7 +17,6 @@ struct PlaneTile : BackwardRoles {
   static constexpr int group_queries = rows / groups;
   static constexpr int stages = head <= 64 ? 2 : 1;  // blocks of queries in flight
   static constexpr bool persistent = false;  // nothing is left of shared memory for the next tile
-  static constexpr int key_stages = 1, value_stages = 1;
 
   static constexpr int blocks = blocks_of_head(head);
   static constexpr int loaded_head = planes * blocks * block_columns;
