@@ -13,6 +13,7 @@
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -177,18 +178,18 @@ class Replays {
   cudaGraphExec_t replay_;
 };
 
-// blocks_of_part: -1 for the parts that serve.
+// wanted: what serves where there is none.
 template <class T>
-void time_tile(benchmark::State& state, Inputs& in, int blocks_of_part) {
+void time_tile(benchmark::State& state, Inputs& in, std::optional<Sharing> wanted) {
   in.draw();
   const Shape& shape = in.shape();
-  const int part = blocks_of_part < 0 ? part_of<T>(shape) : blocks_of_part;
+  const Sharing sharing = wanted ? *wanted : sharing_of<T>(shape);
   const auto workspace =
-      device_memory<std::byte>(Workspace<T>(shape, parts_of<T>(shape, part)).bytes);
+      device_memory<std::byte>(Workspace<T>(shape, parts_of<T>(shape, sharing)).bytes);
   constexpr double of_a_long_call = 1e11;
   const int calls = in.flops() > of_a_long_call ? 10 : 40;
   Replays replays(calls, [&](cudaStream_t stream) {
-    launch_forward<T>(in.problem(workspace.get()), stream, Grid::persistent, part);
+    launch_forward<T>(in.problem(workspace.get()), stream, Grid::persistent, sharing);
   });
   const auto output = in.output();
   if (in.first_output.empty()) in.first_output = output;
@@ -204,12 +205,15 @@ void time_tile(benchmark::State& state, Inputs& in, int blocks_of_part) {
 
 // A tile by its warpgroups and keys.
 template <class T>
-void add(const Case& of, const std::shared_ptr<Inputs>& in, int blocks_of_part = -1) {
+void add(const Case& of, const std::shared_ptr<Inputs>& in, std::optional<Sharing> sharing = {}) {
   std::string name = of.name() + "/" + std::to_string(T::groups) + "x" + std::to_string(T::keys);
-  if (blocks_of_part >= 0) name += " in parts of " + std::to_string(blocks_of_part);
+  if (sharing && sharing->together > 1) {
+    name += " in clusters of " + std::to_string(sharing->together);
+  } else if (sharing) {
+    name += " in parts of " + std::to_string(sharing->blocks);
+  }
   benchmark::RegisterBenchmark(
-      name.c_str(),
-      [in, blocks_of_part](benchmark::State& state) { time_tile<T>(state, *in, blocks_of_part); })
+      name.c_str(), [in, sharing](benchmark::State& state) { time_tile<T>(state, *in, sharing); })
       ->UseManualTime()
       ->Unit(benchmark::kMicrosecond)
       ->Iterations(7);
@@ -235,7 +239,8 @@ void add_few(std::initializer_list<int> lengths) {
     const Case of{1, 1, length, head};
     const auto in = std::make_shared<Inputs>(of);
     add<Short<Element, head>>(of, in);
-    for (const int blocks : {0, 2, 3, 4}) add<Few<Element, head>>(of, in, blocks);
+    for (const int blocks : {0, 2, 3, 4}) add<Few<Element, head>>(of, in, Sharing{blocks});
+    for (const int together : {2, 4, 8}) add<Few<Element, head>>(of, in, Sharing{0, together});
     add<Tile<Element, head, 1, 64, 3, 1>>(of, in);
   }
 }
@@ -256,8 +261,8 @@ int main(int argc, char** argv) try {
     add_all<Short<Element, 128>, Tile<Element, 128, 2, 160, 2, 1>,
             Tile<Element, 128, 2, 176, 2, 1>>(of);
   }
-  add_few<64>({128, 512, 1024, 2048});
-  add_few<128>({128, 512, 1024, 2048});
+  add_few<64>({128, 256, 512, 1024, 2048});
+  add_few<128>({128, 256, 512, 1024, 2048});
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 } catch (const std::exception& error) {

@@ -18,7 +18,7 @@ void forward_fp32(const Problem& problem, cudaStream_t stream) {
   in_planes.v = split_in_planes(problem.v, shape, shape.kv_heads, shape.keys, planes, stream);
   in_planes.workspace = planes;
   with_split_tile(shape, [&]<class T>(T) {
-    launch_forward<T>(in_planes, stream, Grid::persistent, part_of<T>(shape));
+    launch_forward<T>(in_planes, stream, Grid::persistent, sharing_of<T>(shape));
   });
 }
 

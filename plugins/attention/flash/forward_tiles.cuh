@@ -65,20 +65,20 @@ auto with_split_tile(const Shape& shape, const auto& use) {
 }
 
 template <class T>
-int part_of(const Shape& shape) {
-  return balanced_part<T>(shape, processors_of_device());
+Sharing sharing_of(const Shape& shape) {
+  return balanced_sharing<T>(shape, processors_of_device());
 }
 
 template <class Element>
 void forward_of(const Problem& problem, cudaStream_t stream) {
   with_tile<Element>(problem.shape, [&]<class T>(T) {
-    launch_forward<T>(problem, stream, Grid::persistent, part_of<T>(problem.shape));
+    launch_forward<T>(problem, stream, Grid::persistent, sharing_of<T>(problem.shape));
   });
 }
 
 template <class T>
 std::int64_t workspace_of(const Shape& shape) {
-  return Workspace<T>(shape, parts_of<T>(shape, part_of<T>(shape))).bytes;
+  return Workspace<T>(shape, parts_of<T>(shape, sharing_of<T>(shape))).bytes;
 }
 
 // One file a format.

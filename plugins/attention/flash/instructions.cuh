@@ -132,6 +132,16 @@ __device__ inline void wait_for_kernel_before() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
+// ---- Clusters. ----
+
+// All threads of the cluster that have not exited; what they wrote before is seen behind it.
+__device__ inline void meet_cluster() {
+  asm volatile(
+      "barrier.cluster.arrive.release;\n"
+      "barrier.cluster.wait.acquire;" ::
+          : "memory");
+}
+
 // ---- Registers: all four warps of a warpgroup call these. ----
 
 template <int count>

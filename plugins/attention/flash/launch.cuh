@@ -35,6 +35,22 @@ void launch_behind(void (*kernel)(Arguments), unsigned blocks, int threads, int 
   require(cudaLaunchKernelEx(&config, kernel, arguments), "a kernel did not start");
 }
 
+template <class Arguments>
+void launch_in_clusters(void (*kernel)(Arguments), int blocks, int cluster, int threads,
+                        int shared_bytes, cudaStream_t stream, const Arguments& arguments) {
+  cudaLaunchAttribute together = {};
+  together.id = cudaLaunchAttributeClusterDimension;
+  together.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
+  config.stream = stream;
+  config.attrs = &together;
+  config.numAttrs = cluster > 1 ? 1 : 0;
+  require(cudaLaunchKernelEx(&config, kernel, arguments), "the kernel did not start");
+}
+
 // The driver's function, found at run time: nothing needs the driver to be linked.
 inline auto tensor_map_encoder() {
   void* function = nullptr;
@@ -103,9 +119,15 @@ int row_tiles(const Shape& shape) {
   return (shape.queries + T::rows - 1) / T::rows;
 }
 
-// Blocks of keys in a part of a tile, where `wanted` are (0: as many as there are).
+// How the keys of a tile are shared: in parts of so many blocks of keys (0: not), or evenly among
+// the blocks of threads of a cluster.
+struct Sharing {
+  int blocks = 0;
+  int together = 1;
+};
+
 template <class T>
-Parts parts_of(const Shape& shape, int wanted) {
+Parts parts_of(const Shape& shape, Sharing wanted) {
   Parts parts;
   const int tiles = row_tiles<T>(shape);
   const auto blocks = [&](int row_tile) {
@@ -114,8 +136,14 @@ Parts parts_of(const Shape& shape, int wanted) {
   const int longest = blocks(tiles - 1);
   // With a window all tiles are short; and the first row tile with a part is found from the mask's
   // edge.
-  if (wanted == 0 || wanted >= longest || shape.window > 0) return parts;
-  parts.blocks = std::max(wanted, (longest + Parts::most - 1) / Parts::most);
+  if (shape.window > 0) return parts;
+  if (wanted.together > 1) {
+    parts.together = parts.count = wanted.together;
+    parts.blocks = std::max(1, (longest + wanted.together - 1) / wanted.together);
+    return parts;
+  }
+  if (wanted.blocks == 0 || wanted.blocks >= longest) return parts;
+  parts.blocks = std::max(wanted.blocks, (longest + Parts::most - 1) / Parts::most);
   parts.count = (longest + parts.blocks - 1) / parts.blocks;
   for (int part = 1, row_tile = 0; part < parts.count; ++part) {
     while (blocks(row_tile) <= part * parts.blocks) ++row_tile;
@@ -128,8 +156,8 @@ Parts parts_of(const Shape& shape, int wanted) {
 // tiles do. Tiles are taken longest first, so only one that is longer than an even share stands
 // out.
 template <class T>
-int balanced_part(const Shape& shape, int processors) {
-  if (shape.window > 0) return 0;
+Sharing balanced_sharing(const Shape& shape, int processors) {
+  if (shape.window > 0) return {};
   const int tiles = row_tiles<T>(shape);
   std::int64_t blocks = 0;
   int longest = 0;
@@ -141,8 +169,8 @@ int balanced_part(const Shape& shape, int processors) {
   const auto share = static_cast<int>((blocks + processors - 1) / processors);
   // Beginning, ending and adding up a part takes about as long as three blocks.
   constexpr int worth_sharing = 8, least = 3;
-  if (longest <= std::max(share, worth_sharing)) return 0;
-  return std::max(least, (share + 1) / 2);
+  if (longest <= std::max(share, worth_sharing)) return {};
+  return {.blocks = std::max(least, (share + 1) / 2)};
 }
 
 // How the workspace is laid out: counters, then parts.
@@ -163,7 +191,7 @@ enum class Grid { persistent, fixed_order, one_item_each };
 
 template <class T>
 void launch_forward(const Problem& problem, cudaStream_t stream, Grid grid = Grid::persistent,
-                    int blocks_of_part = 0) {
+                    Sharing sharing = {}) {
   const Shape& shape = problem.shape;
   const auto map = [&](const Operand& operand, int heads, int rows, int box_rows) {
     return tensor_map(operand, problem.format != Format::fp16, shape.batch, heads, rows,
@@ -185,10 +213,10 @@ void launch_forward(const Problem& problem, cudaStream_t stream, Grid grid = Gri
   arguments.scale = scale_of(shape.scale);
   arguments.row_tiles = row_tiles<T>(shape);
   arguments.heads_at_once = heads_in_cache(shape, row_bytes<T>(shape));
-  arguments.parts = parts_of<T>(shape, blocks_of_part);
+  arguments.parts = parts_of<T>(shape, sharing);
   const int heads = shape.heads * shape.batch, tiles = arguments.row_tiles * heads;
-  arguments.items = tiles;
-  for (int part = 1; part < arguments.parts.count; ++part) {
+  arguments.items = tiles * arguments.parts.together;
+  for (int part = 1; arguments.parts.together == 1 && part < arguments.parts.count; ++part) {
     arguments.items += (arguments.row_tiles - arguments.parts.first_row_tile[part]) * heads;
   }
   const Workspace<T> workspace(shape, arguments.parts);
@@ -197,9 +225,11 @@ void launch_forward(const Problem& problem, cudaStream_t stream, Grid grid = Gri
   arguments.parts.partial = reinterpret_cast<float*>(counters + workspace.counters);
 
   const int processors = processors_of_device();
-  const bool all_at_once = grid == Grid::one_item_each || arguments.items <= processors;
+  const bool all_at_once =
+      grid == Grid::one_item_each || arguments.items <= processors || arguments.parts.together > 1;
   arguments.taken = all_at_once || grid == Grid::fixed_order ? nullptr : counters;
-  if (arguments.taken != nullptr || arguments.parts.count > 1) {
+  const bool counts_parts = arguments.parts.count > 1 && arguments.parts.together == 1;
+  if (arguments.taken != nullptr || counts_parts) {
     require(cudaMemsetAsync(counters, 0, 4 * workspace.counters, stream), "cudaMemsetAsync");
   }
   static_assert(shared_bytes<T> <= 232448, "a block has 227 KB of shared memory");
@@ -207,8 +237,8 @@ void launch_forward(const Problem& problem, cudaStream_t stream, Grid grid = Gri
                                shared_bytes<T>),
           "the device refuses the kernel's shared memory");
   const int blocks = all_at_once ? arguments.items : processors;
-  forward<T><<<blocks, T::threads, shared_bytes<T>, stream>>>(arguments);
-  require(cudaGetLastError(), "the kernel did not start");
+  launch_in_clusters(forward<T>, blocks, arguments.parts.together, T::threads, shared_bytes<T>,
+                     stream, arguments);
 }
 
 }  // namespace assay::flash

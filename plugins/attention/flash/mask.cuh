@@ -34,7 +34,7 @@ struct BlockRange {
   __host__ __device__ int count() const { return end - first; }
   // Part number `part` of `blocks` blocks each, the last keys first.
   __host__ __device__ BlockRange part(int part, int blocks) const {
-    const int part_end = end - part * blocks;
+    const int part_end = end - part * blocks > first ? end - part * blocks : first;
     return {part_end - blocks > first ? part_end - blocks : first, part_end, seen_by_all};
   }
   // Whether some query does not see some key of the block.

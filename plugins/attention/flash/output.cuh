@@ -85,10 +85,13 @@ __device__ __forceinline__ void finish_item(float (&output)[T::head / 2], Softma
   const Shape& shape = arguments.shape;
   const int first_row = work.x * T::rows;
   const int blocks = seen_blocks(shape, first_row, T::rows, T::keys).count();
+  const int tile = (work.z * shape.heads + work.y) * arguments.row_tiles + work.x;
+  const int parts = (blocks + arguments.parts.blocks - 1) / arguments.parts.blocks;
   bool whole = true;
-  if (blocks > arguments.parts.blocks) {
-    const int tile = (work.z * shape.heads + work.y) * arguments.row_tiles + work.x;
-    const int parts = (blocks + arguments.parts.blocks - 1) / arguments.parts.blocks;
+  if (T::may_share_in_cluster && arguments.parts.together > 1) {
+    whole = add_up_together<T>(output, softmax, arguments.scale, arguments.parts, tile, work.w,
+                               parts, me);
+  } else if (blocks > arguments.parts.blocks) {
     whole = add_up<T>(output, softmax, arguments.scale, arguments.parts, tile, work.w, parts, me);
   }
   // The queries' buffer is free for output once the whole warpgroup has read them.

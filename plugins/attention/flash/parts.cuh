@@ -17,12 +17,10 @@ __device__ inline float4* part_of_warp(const Parts& parts, int tile, int part, c
   return reinterpret_cast<float4*>(parts.partial) + number * fours * warp + me.lane;
 }
 
-// Keeps a warp's part of a tile. The warp that brings the last of `count` parts gets true and the
-// sum of all, added in their order whichever came last; the others are done.
 template <class T>
-__device__ __forceinline__ bool add_up(float (&output)[T::head / 2], Softmax& softmax,
-                                       const Scale& scale, const Parts& parts, int tile, int part,
-                                       int count, const Consumer& me) {
+__device__ __forceinline__ void keep_part(const float (&output)[T::head / 2],
+                                          const Softmax& softmax, const Parts& parts, int tile,
+                                          int part, const Consumer& me) {
   float4* const mine = part_of_warp<T>(parts, tile, part, me);
 #pragma unroll
   for (int i = 0; i < T::head / 8; ++i) {
@@ -31,13 +29,13 @@ __device__ __forceinline__ bool add_up(float (&output)[T::head / 2], Softmax& so
   }
   __stcg(mine + T::head / 8 * warp,
          make_float4(softmax.most[0], softmax.most[1], softmax.sum[0], softmax.sum[1]));
-  __threadfence();
-  __syncwarp();
-  unsigned before = 0;
-  if (me.lane == 0) before = atomicAdd(parts.finished + tile * T::consumer_warps + me.warp, 1u);
-  if (__shfl_sync(~0u, before, 0) + 1 != static_cast<unsigned>(count)) return false;
-  __threadfence();
+}
 
+// Adds up the `count` parts that have been kept, in their order.
+template <class T>
+__device__ __forceinline__ void join_parts(float (&output)[T::head / 2], Softmax& softmax,
+                                           const Scale& scale, const Parts& parts, int tile,
+                                           int count, const Consumer& me) {
   softmax = Softmax(scale);
 #pragma unroll
   for (float& element : output) element = 0;
@@ -54,6 +52,36 @@ __device__ __forceinline__ bool add_up(float (&output)[T::head / 2], Softmax& so
       output[4 * j + 3] = output[4 * j + 3] * kept.y + more.w * added.y;
     }
   }
+}
+
+// Keeps a warp's part of a tile. The warp that brings the last of `count` parts gets true and the
+// sum of all, whichever came last; the others are done.
+template <class T>
+__device__ __forceinline__ bool add_up(float (&output)[T::head / 2], Softmax& softmax,
+                                       const Scale& scale, const Parts& parts, int tile, int part,
+                                       int count, const Consumer& me) {
+  keep_part<T>(output, softmax, parts, tile, part, me);
+  __threadfence();
+  __syncwarp();
+  unsigned before = 0;
+  if (me.lane == 0) before = atomicAdd(parts.finished + tile * T::consumer_warps + me.warp, 1u);
+  if (__shfl_sync(~0u, before, 0) + 1 != static_cast<unsigned>(count)) return false;
+  __threadfence();
+  join_parts<T>(output, softmax, scale, parts, tile, count, me);
+  return true;
+}
+
+// The same for a cluster, whose first block of threads gets the sum. All of it come here; who is
+// beyond the last part keeps nothing.
+template <class T>
+__device__ __forceinline__ bool add_up_together(float (&output)[T::head / 2], Softmax& softmax,
+                                                const Scale& scale, const Parts& parts, int tile,
+                                                int part, int count, const Consumer& me) {
+  if (count <= 1) return part == 0;
+  if (part < count) keep_part<T>(output, softmax, parts, tile, part, me);
+  meet_cluster();
+  if (part > 0) return false;
+  join_parts<T>(output, softmax, scale, parts, tile, count, me);
   return true;
 }
 

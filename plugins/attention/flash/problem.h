@@ -49,14 +49,16 @@ struct Operand {
 };
 
 // A tile's keys may be shared among blocks of threads, in parts of so many blocks of keys: what one
-// has of the output is kept in `partial`, and the last to finish adds it up.
+// has of the output is kept in `partial`, and the last to finish adds it up. Or `together` blocks
+// of threads, a cluster, have a tile's parts: they meet when all are kept, and the first adds up.
 struct Parts {
   static constexpr int most = 16;
+  int together = 1;
   int blocks = 1 << 20;           // of keys in a part; the last has the rest
   int count = 1;                  // of the longest tile
   int first_row_tile[most] = {};  // which has a part of this number: those below have fewer keys
   float* partial = nullptr;       // [tiles, count, consumer warps, registers / 4, 32 lanes, 4]
-  unsigned* finished = nullptr;   // [tiles, consumer warps], 0 at the start
+  unsigned* finished = nullptr;   // [tiles, consumer warps], 0 at the start; not of clusters
 };
 
 // What the kernel gets: the tensors as the copy engine sees them.

@@ -13,11 +13,14 @@ struct Work {
 // Item `number` in the order in which they are taken. Under a causal mask the last rows see the
 // most keys: these come first, so that short tiles fill the end. Only as many heads are mixed as
 // have their keys and values in the L2 cache together. Later parts, of which the last are short,
-// follow when all tiles have begun.
+// follow when all tiles have begun; in a cluster they are neighbours.
 __host__ __device__ inline Work item_at(const Arguments& arguments, int number) {
   const int heads = arguments.shape.heads * arguments.shape.batch;
   int part = 0, row_tiles = arguments.row_tiles, mixed = arguments.heads_at_once;
-  if (arguments.parts.count > 1) {
+  if (arguments.parts.together > 1) {
+    part = number % arguments.parts.together;
+    number /= arguments.parts.together;
+  } else if (arguments.parts.count > 1) {
     mixed = heads;
     while (number >= row_tiles * heads) {
       number -= row_tiles * heads;

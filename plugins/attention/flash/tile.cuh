@@ -52,6 +52,7 @@ struct Tile {
       !writes_floats && (query_stages + 1) * query_bytes + 2 * stages * key_bytes > 230'000;
   static constexpr int consumer_warps = groups * warpgroup / warp;
   static constexpr int threads = (groups + 1) * warpgroup;
+  static constexpr bool may_share_in_cluster = groups == 1;  // serves heads that leave chips idle
 
   // Of the multiprocessor's 65,536 registers a warpgroup starts with its share, in eights (168 with
   // two consumers); the producer then leaves what the consumers need.

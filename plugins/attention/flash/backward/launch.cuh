@@ -64,7 +64,8 @@ struct BackwardWorkspace {
     return tiles * shape.kv_heads * shape.batch;
   }
   // The last is that of items taken.
-  std::int64_t bytes() const { return 4 * (2 * rows + sums + partial + turns + finished + 1); }
+  std::int64_t counters() const { return turns + finished + 1; }
+  std::int64_t bytes() const { return 4 * (2 * rows + sums + partial + counters()); }
 };
 
 // Heads of k whose queries, dO and dQ lie in 32 MB of L2 (of 50) together. row_bytes: of a query as
@@ -93,8 +94,6 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   float* const partial = sums + workspace.sums;
   auto* const turns = reinterpret_cast<unsigned*>(partial + workspace.partial);
 
-  const std::int64_t counters = workspace.turns + workspace.finished;
-  if (counters > 0) require(cudaMemsetAsync(turns, 0, 4 * counters, stream), "cudaMemsetAsync");
   RowArguments rows;
   rows.out = problem.out;
   rows.dout = problem.dout;
@@ -103,7 +102,8 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   rows.lse = lse;
   rows.minus_dot = minus_dot;
   rows.query_sums = sums;
-  rows.taken = T::persistent && !problem.in_turns ? turns + counters : nullptr;
+  rows.counters = turns;
+  rows.counted = workspace.counters();
   rows.shape = shape;
   rows.rows = workspace.query_blocks * T::rows;
   rows.summed_head = T::head;
@@ -130,7 +130,8 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   arguments.query_sums = sums;
   arguments.turns = problem.in_turns ? turns : nullptr;
   arguments.items = workspace.items(shape);
-  arguments.taken = rows.taken;
+  const bool takes = T::persistent && !problem.in_turns;
+  arguments.taken = takes ? turns + workspace.counters() - 1 : nullptr;
   arguments.shape = shape;
   arguments.key_tiles = workspace.key_tiles;
   arguments.query_blocks = workspace.query_blocks;

@@ -48,7 +48,8 @@ struct RowArguments {
   float* lse;
   float* minus_dot;
   float* query_sums;
-  unsigned* taken;  // set to 0; may be null
+  unsigned* counters;  // `counted` of them, set to 0
+  std::int64_t counted;
   Shape shape;
   int rows;         // of lse, minus_dot and query_sums
   int summed_head;  // columns of query_sums

@@ -58,7 +58,11 @@ struct RowBlock {
 // `lanes` threads share a row, a piece each.
 template <class Element, int lanes>
 __global__ void __launch_bounds__(threads) prepare(const __grid_constant__ RowArguments arguments) {
-  if (arguments.taken != nullptr && blockIdx.x == 0 && threadIdx.x == 0) *arguments.taken = 0;
+  const std::int64_t all_threads = std::int64_t{gridDim.x} * threads;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < arguments.counted;
+       i += all_threads) {
+    arguments.counters[i] = 0;
+  }
   const Shape& shape = arguments.shape;
   const RowBlock block(shape);
   const int row = block.number * (threads / lanes) + threadIdx.x / lanes;

@@ -7,7 +7,7 @@
 // What the backward needs of whole rows, before and after the tiles of keys.
 namespace assay::flash {
 
-// D = rowsum(dO ∘ O) and lse as the tiles want them; the sums of dQ and the items taken at 0.
+// D = rowsum(dO ∘ O) and lse as the tiles want them; the sums of dQ and the counters at 0.
 void prepare_rows(const RowArguments& arguments, Format format, cudaStream_t stream);
 
 // dQ = scale · sums.
