@@ -152,9 +152,9 @@ Parts parts_of(const Shape& shape, Sharing wanted) {
   return parts;
 }
 
-// Blocks of a part by which no block of threads works much longer than the others; 0 where whole
-// tiles do. Tiles are taken longest first, so only one that is longer than an even share stands
-// out.
+// Where tiles leave most multiprocessors idle, a cluster has each. Elsewhere parts of so many
+// blocks that no block of threads works much longer than the others, where whole tiles would let
+// one: they are taken longest first, so only one that is longer than an even share stands out.
 template <class T>
 Sharing balanced_sharing(const Shape& shape, int processors) {
   if (shape.window > 0) return {};
@@ -165,7 +165,16 @@ Sharing balanced_sharing(const Shape& shape, int processors) {
     longest = seen_blocks(shape, row_tile * T::rows, T::rows, T::keys).count();
     blocks += longest;
   }
-  blocks *= std::int64_t{shape.batch} * shape.heads;
+  const auto heads = std::int64_t{shape.batch} * shape.heads;
+  // Eight are slower than four; and three blocks of keys take no longer than meeting does.
+  constexpr int most_together = 4, worth_meeting = 4;
+  int together = 1;
+  while (T::may_share_in_cluster && longest >= worth_meeting && together < most_together &&
+         2 * together * tiles * heads <= processors) {
+    together *= 2;
+  }
+  if (together > 1) return {.together = together};
+  blocks *= heads;
   const auto share = static_cast<int>((blocks + processors - 1) / processors);
   // Beginning, ending and adding up a part takes about as long as three blocks.
   constexpr int worth_sharing = 8, least = 3;

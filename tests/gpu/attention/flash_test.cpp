@@ -104,9 +104,9 @@ TEST_P(Flash, LaunchesNoKernelButTheProjects) {
 }
 
 // Beside the conformance suite's small shapes: more tiles than the GPU takes at once, tiles whose
-// keys, or queries, are shared among blocks of threads, each compiled tile with a length that
-// divides nothing, many more tiles of keys than the GPU takes at once, and, among them, tiles that
-// no query sees.
+// keys, or queries, are shared among blocks of threads, in clusters or not, each compiled tile with
+// a length that divides nothing, many more tiles of keys than the GPU takes at once, and, among
+// them, tiles that no query sees.
 INSTANTIATE_TEST_SUITE_P(
     Gpu, Flash,
     testing::Values(
@@ -117,6 +117,10 @@ INSTANTIATE_TEST_SUITE_P(
         KernelCase{"long_windowed", {1, 8, 2500, 2500, 64}, at::kBFloat16, true, 2, 2100},
         KernelCase{"few_shared", {1, 1, 2050, 2050, 64}},
         KernelCase{"few_shared_full", {1, 1, 1030, 2111, 72}, at::kBFloat16, false},
+        KernelCase{"four_together", {1, 1, 1001, 1001, 128}},
+        KernelCase{"four_together_grouped", {1, 2, 520, 777, 64}, at::kHalf, true, 1},
+        KernelCase{"four_together_unseen", {1, 1, 900, 600, 64}},
+        KernelCase{"two_together_full", {1, 4, 1001, 600, 80}, at::kBFloat16, false},
         KernelCase{"short_middle", {2, 16, 700, 700, 80}},
         KernelCase{"short_wider", {2, 16, 700, 650, 96}, at::kBFloat16, true, 4},
         KernelCase{"shared_tiles", {1, 1, 4099, 4099, 128}},

@@ -105,21 +105,6 @@ struct Behind {
   int pending = no_block;
 };
 
-// Adds up the parts of a tile, if it has several and this is the last to finish. Whether dK and dV
-// are the tile's.
-template <class T>
-__device__ __forceinline__ bool is_whole(float (&dk)[T::head / 2], float (&dv)[T::head / 2],
-                                         const BackwardArguments& arguments, const KeyWork& work,
-                                         const Consumer& me) {
-  if (arguments.parts.count == 1) return true;
-  const int total = query_blocks_of<T>(arguments, work).total;
-  const int parts = (total + arguments.parts.blocks - 1) / arguments.parts.blocks;
-  if (parts <= 1) return true;
-  const int tile =
-      (work.batch * arguments.shape.kv_heads + work.head) * arguments.key_tiles + work.tile;
-  return add_up_keys<T>(dk, dv, arguments.parts, tile, work.part, parts, me);
-}
-
 // A tile, in stage `stage` of keys. `columns` of the head are this warpgroup's of dQ. What is
 // announced is read again at the end: registers are scarce.
 template <class T, int columns>

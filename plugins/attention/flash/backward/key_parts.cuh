@@ -2,59 +2,51 @@
 
 #include "attention/flash/threads.cuh"
 #include "problem.h"
-#include "tile.cuh"
+#include "schedule.cuh"
 
-// Tiles of keys whose queries are shared among blocks of threads.
+// Tiles of keys whose queries are shared among blocks of threads: each keeps its part of dK and dV,
+// and the kernel behind adds them up.
 namespace assay::flash {
 
-// Of one part: a thread's dK and dV [2, head / 2], four numbers after four, those of the lanes of a
-// warp side by side.
-template <class T>
-__device__ inline float4* key_part_of_warp(const KeyParts& parts, int tile, int part,
-                                           const Consumer& me) {
-  constexpr int fours = T::head / 4;
-  const std::int64_t number = (std::int64_t{tile} * parts.count + part) * T::key_warps + me.warp;
-  return reinterpret_cast<float4*>(parts.partial) + number * fours * warp + me.lane;
+// Of a warp's 16 keys. A thread's dK and dV [2, head / 2] lie four numbers after four, those of the
+// lanes of a warp side by side: so that eight columns of dK, then of dV, are 32 fours.
+__host__ __device__ inline std::int64_t fours_of_part(int head) {
+  return std::int64_t{head} / 4 * warp;
 }
 
-// Keeps a warp's part of a tile. The warp that brings the last of `count` parts gets true and the
-// sum of all, added in their order whichever came last; the others are done.
+// Where warp number `key_warp` of part `part` of a tile begins, in fours.
+__host__ __device__ inline std::int64_t start_of_part(const KeyParts& parts, int tile, int part,
+                                                      int key_warps, int key_warp, int head) {
+  const std::int64_t number = (std::int64_t{tile} * parts.count + part) * key_warps + key_warp;
+  return number * fours_of_part(head);
+}
+
 template <class T>
-__device__ __forceinline__ bool add_up_keys(float (&dk)[T::head / 2], float (&dv)[T::head / 2],
-                                            const KeyParts& parts, int tile, int part, int count,
-                                            const Consumer& me) {
+__device__ __forceinline__ void keep_key_part(const float (&dk)[T::head / 2],
+                                              const float (&dv)[T::head / 2], const KeyParts& parts,
+                                              int tile, int part, const Consumer& me) {
   constexpr int fours = T::head / 8;  // of dK, and of dV
-  float4* const mine = key_part_of_warp<T>(parts, tile, part, me);
+  float4* const mine = reinterpret_cast<float4*>(parts.partial) +
+                       start_of_part(parts, tile, part, T::key_warps, me.warp, T::head) + me.lane;
 #pragma unroll
   for (int i = 0; i < fours; ++i) {
     __stcg(mine + i * warp, make_float4(dk[4 * i], dk[4 * i + 1], dk[4 * i + 2], dk[4 * i + 3]));
     __stcg(mine + (fours + i) * warp,
            make_float4(dv[4 * i], dv[4 * i + 1], dv[4 * i + 2], dv[4 * i + 3]));
   }
-  __threadfence();
-  __syncwarp();
-  unsigned before = 0;
-  if (me.lane == 0) before = atomicAdd(parts.finished + tile * T::key_warps + me.warp, 1u);
-  if (__shfl_sync(~0u, before, 0) + 1 != static_cast<unsigned>(count)) return false;
-  __threadfence();
+}
 
-#pragma unroll
-  for (int i = 0; i < T::head / 2; ++i) dk[i] = dv[i] = 0;
-  const auto add = [](float* to, float4 more) {
-    to[0] += more.x;
-    to[1] += more.y;
-    to[2] += more.z;
-    to[3] += more.w;
-  };
-  for (int i = 0; i < count; ++i) {
-    const float4* const theirs = key_part_of_warp<T>(parts, tile, i, me);
-#pragma unroll
-    for (int j = 0; j < fours; ++j) {
-      add(dk + 4 * j, __ldcg(theirs + j * warp));
-      add(dv + 4 * j, __ldcg(theirs + (fours + j) * warp));
-    }
-  }
-  return true;
+// Keeps the gradients of a tile that is in parts. Whether they are the whole tile's instead.
+template <class T>
+__device__ __forceinline__ bool is_whole(const float (&dk)[T::head / 2],
+                                         const float (&dv)[T::head / 2],
+                                         const BackwardArguments& arguments, const KeyWork& work,
+                                         const Consumer& me) {
+  if (work.tile >= arguments.parts.tiles_with[1]) return true;
+  const int tile =
+      (work.batch * arguments.shape.kv_heads + work.head) * arguments.key_tiles + work.tile;
+  keep_key_part<T>(dk, dv, arguments.parts, tile, work.part, me);
+  return false;
 }
 
 }  // namespace assay::flash

@@ -22,12 +22,12 @@ KeyParts key_parts_of(const Shape& shape, int processors) {
   for (int tile = 0; tile < tiles; ++tile) all += blocks(tile);
   all *= std::int64_t{shape.batch} * shape.kv_heads;
   const auto share = static_cast<int>((all + processors - 1) / processors);
-  // Beginning, ending and adding up a part takes about as long as three blocks.
-  constexpr int least = 256 / T::rows;
   const int longest = blocks(0);
-  const int wanted =
-      std::max({least, share + 1 + share / 32, (longest + KeyParts::most - 1) / KeyParts::most});
-  if (longest <= wanted) return parts;
+  // Where multiprocessors would idle each block is a part: to add up takes a fraction of a block.
+  const int even = share == 1 ? 1 : share + 1 + share / 32;
+  const int wanted = std::max(even, (longest + KeyParts::most - 1) / KeyParts::most);
+  constexpr int worth_sharing = 3;
+  if (longest < worth_sharing || longest <= wanted) return parts;
   for (int tile = 0; tile < tiles; ++tile) {
     const int count = (blocks(tile) + wanted - 1) / wanted;
     for (int part = 0; part < count; ++part) ++parts.tiles_with[part];
@@ -43,7 +43,7 @@ template <class T>
 struct BackwardWorkspace {
   int query_blocks, key_tiles;
   KeyParts parts;
-  std::int64_t rows, sums, partial, turns, finished;
+  std::int64_t rows, sums, partial, turns;
 
   BackwardWorkspace(const Shape& shape, bool in_turns)
       : query_blocks((shape.queries + T::rows - 1) / T::rows),
@@ -56,7 +56,6 @@ struct BackwardWorkspace {
     sums = rows * T::head;
     partial = parts.count > 1 ? tiles * parts.count * T::keys * T::head * 2 : 0;
     turns = in_turns ? blocks * T::consumer_warps : 0;
-    finished = parts.count > 1 ? tiles * T::key_warps : 0;
   }
   int items(const Shape& shape) const {
     int tiles = key_tiles;
@@ -64,7 +63,7 @@ struct BackwardWorkspace {
     return tiles * shape.kv_heads * shape.batch;
   }
   // The last is that of items taken.
-  std::int64_t counters() const { return turns + finished + 1; }
+  std::int64_t counters() const { return turns + 1; }
   std::int64_t bytes() const { return 4 * (2 * rows + sums + partial + counters()); }
 };
 
@@ -107,6 +106,12 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   rows.shape = shape;
   rows.rows = workspace.query_blocks * T::rows;
   rows.summed_head = T::head;
+  rows.parts = workspace.parts;
+  rows.parts.partial = partial;
+  rows.dk = problem.dk;
+  rows.dv = problem.dv;
+  rows.key_tiles = workspace.key_tiles;
+  rows.key_warps = T::key_warps;
   prepare_rows(rows, problem.format, stream);
 
   const auto map = [&](const Operand& operand, int heads, int length, int box_rows) {
@@ -139,16 +144,14 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   // tiles of a head are in a chain.
   arguments.heads_at_once = problem.in_turns ? shape.batch * shape.kv_heads
                                              : key_heads_in_cache(shape, row_bytes<T>(shape));
-  arguments.parts = workspace.parts;
-  arguments.parts.partial = partial;
-  arguments.parts.finished = turns + workspace.turns;
+  arguments.parts = rows.parts;
   static_assert(shared_bytes <= 232448, "a block has 227 KB of shared memory");
   require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
           "the device refuses the kernel's shared memory");
   const int blocks = arguments.taken != nullptr ? std::min(arguments.items, processors_of_device())
                                                 : arguments.items;
   launch_behind(kernel, blocks, T::threads, shared_bytes, stream, arguments);
-  finish_queries(rows, problem.format, stream);
+  finish_rows(rows, problem.format, stream);
 }
 
 template <class T>

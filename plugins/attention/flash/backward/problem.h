@@ -9,14 +9,13 @@
 namespace assay::flash {
 
 // A tile's queries may be shared among blocks of threads, in parts of so many blocks of queries:
-// what one has of dK and dV is kept in `partial`, and the last to finish adds it up.
+// what one has of dK and dV is kept in `partial`, and the kernel behind adds it up.
 struct KeyParts {
   static constexpr int most = 16;
-  int blocks = 1 << 30;          // of queries in a part; the last has the rest
-  int count = 1;                 // of the longest tile
-  int tiles_with[most] = {};     // tiles that have a part of this number: the first ones
-  float* partial = nullptr;      // [tiles, count, warps with sums, head / 4, 32 lanes, 4]
-  unsigned* finished = nullptr;  // [tiles, warps with sums], 0 at the start
+  int blocks = 1 << 30;       // of queries in a part; the last has the rest
+  int count = 1;              // of the longest tile
+  int tiles_with[most] = {};  // tiles that have a part of this number: the first ones
+  float* partial = nullptr;   // [tiles, count, warps with sums, head / 4, 32 lanes, 4]
 };
 
 // What the backward kernel gets: the tensors as the copy engine sees them, and what the kernels
@@ -43,7 +42,7 @@ struct BackwardArguments {
 
 // Before and after it, a row at a time.
 struct RowArguments {
-  Operand out, dout, dq;
+  Operand out, dout, dq, dk, dv;
   const float* forward_lse;  // [batch, heads, queries]
   float* lse;
   float* minus_dot;
@@ -52,7 +51,10 @@ struct RowArguments {
   std::int64_t counted;
   Shape shape;
   int rows;         // of lse, minus_dot and query_sums
-  int summed_head;  // columns of query_sums
+  int summed_head;  // columns of query_sums, and of dK and dV in parts
+  KeyParts parts;   // of tiles of keys, `key_tiles` of a head, each of `key_warps` · 16 keys
+  int key_tiles, key_warps;
+  unsigned query_blocks = 0;  // blocks of threads that finish dQ; the others finish dK and dV
 };
 
 }  // namespace assay::flash

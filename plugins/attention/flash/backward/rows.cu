@@ -8,6 +8,7 @@
 
 #include "attention/flash/launch.cuh"
 #include "attention/flash/softmax.cuh"
+#include "key_parts.cuh"
 
 namespace assay::flash {
 namespace {
@@ -118,10 +119,47 @@ __device__ void write_eight(Element* to, const float (&numbers)[eight]) {
                  pack<Element>(numbers[4], numbers[5]), pack<Element>(numbers[6], numbers[7]));
 }
 
-// A thread takes eight columns of rows g and g + 8 of a warp's 16: what four lanes had.
+// Eight columns of rows g and g + 8 of a warp's 16: what four lanes had of 32 fours.
+struct Piece {
+  float upper[eight], lower[eight];
+};
+
+// The sum of `count` pieces, `stride` fours apart, times `scale`.
+__device__ Piece add_pieces(const float4* fours, int count, std::int64_t stride, float scale) {
+  Piece sum = {};
+#pragma unroll 4
+  for (int number = 0; number < count; ++number, fours += stride) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float4 four = __ldcs(fours + i);
+      sum.upper[2 * i] += four.x;
+      sum.upper[2 * i + 1] += four.y;
+      sum.lower[2 * i] += four.z;
+      sum.lower[2 * i + 1] += four.w;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < eight; ++i) {
+    sum.upper[i] *= scale;
+    sum.lower[i] *= scale;
+  }
+  return sum;
+}
+
+// first: the place of the piece's first element; rows from `rows` on are left out.
 template <class Element>
-__global__ void __launch_bounds__(threads) finish(const __grid_constant__ RowArguments arguments) {
-  wait_for_kernel_before();
+__device__ void write_piece(const Piece& piece, const Operand& to, const Place& first, int rows) {
+  auto* const elements = static_cast<Element*>(const_cast<void*>(to.data));
+  const auto write = [&](int row, const float(&numbers)[eight]) {
+    if (row >= rows) return;
+    write_eight(elements + offset(to, first.batch, first.head, row) + first.column, numbers);
+  };
+  write(first.row, piece.upper);
+  write(first.row + 8, piece.lower);
+}
+
+template <class Element>
+__device__ void finish_queries(const RowArguments& arguments) {
   const Shape& shape = arguments.shape;
   const int pieces = shape.head / eight;
   const RowBlock block(shape);
@@ -129,28 +167,52 @@ __global__ void __launch_bounds__(threads) finish(const __grid_constant__ RowArg
   const int column = number % pieces, pair = number / pieces;
   const int row = pair / 8 * 16 + pair % 8;
   if (row >= shape.queries) return;
-
   const std::int64_t group = (std::int64_t{block.head_of_all} * arguments.rows + row / 16 * 16) /
-                                 16 * (arguments.summed_head / 8) +
+                                 16 * (arguments.summed_head / eight) +
                              column;
-  const auto* const fours =
-      reinterpret_cast<const float4*>(arguments.query_sums) + group * warp + pair % 8 * 4;
-  float upper[eight], lower[eight];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const float4 four = __ldcs(fours + i);
-    const float scale = arguments.shape.natural_scale;
-    upper[2 * i] = four.x * scale;
-    upper[2 * i + 1] = four.y * scale;
-    lower[2 * i] = four.z * scale;
-    lower[2 * i + 1] = four.w * scale;
+  const auto* const sums = reinterpret_cast<const float4*>(arguments.query_sums);
+  write_piece<Element>(add_pieces(sums + group * warp + pair % 8 * 4, 1, 0, shape.natural_scale),
+                       arguments.dq, {column * eight, row, block.head, block.batch}, shape.queries);
+}
+
+// A thread's piece of dK or dV of a tile of keys: blocks of threads are [pieces, tiles in parts,
+// batch · heads of k], numbered from the last.
+template <class Element>
+__device__ void finish_keys(const RowArguments& arguments, int block) {
+  const Shape& shape = arguments.shape;
+  const KeyParts& parts = arguments.parts;
+  const int head = block % (shape.kv_heads * shape.batch);
+  block /= shape.kv_heads * shape.batch;
+  const int tile = block % parts.tiles_with[1];
+  const int number = block / parts.tiles_with[1] * threads + threadIdx.x;
+  const int pieces = shape.head / eight;
+  const int column = number % pieces, gradient = number / pieces % 2, pair = number / pieces / 2;
+  const int key_warp = pair / 8;
+  if (key_warp >= arguments.key_warps) return;
+  int count = 1;
+  while (count < parts.count && tile < parts.tiles_with[count]) ++count;
+
+  const std::int64_t start = start_of_part(parts, head * arguments.key_tiles + tile, 0,
+                                           arguments.key_warps, key_warp, arguments.summed_head);
+  const std::int64_t stride = arguments.key_warps * fours_of_part(arguments.summed_head);
+  const int group = gradient * (arguments.summed_head / eight) + column;
+  const auto* const first =
+      reinterpret_cast<const float4*>(parts.partial) + start + group * warp + pair % 8 * 4;
+  const Piece piece = add_pieces(first, count, stride, gradient == 0 ? shape.natural_scale : 1);
+  const int row = (tile * arguments.key_warps + key_warp) * 16 + pair % 8;
+  write_piece<Element>(piece, gradient == 0 ? arguments.dk : arguments.dv,
+                       {column * eight, row, head % shape.kv_heads, head / shape.kv_heads},
+                       shape.keys);
+}
+
+template <class Element>
+__global__ void __launch_bounds__(threads) finish(const __grid_constant__ RowArguments arguments) {
+  wait_for_kernel_before();
+  if (blockIdx.x < arguments.query_blocks) {
+    finish_queries<Element>(arguments);
+  } else {
+    finish_keys<Element>(arguments, static_cast<int>(blockIdx.x - arguments.query_blocks));
   }
-  auto* const to = static_cast<Element*>(const_cast<void*>(arguments.dq.data));
-  const auto write = [&](int at, const float(&numbers)[eight]) {
-    write_eight(to + offset(arguments.dq, block.batch, block.head, at) + column * eight, numbers);
-  };
-  write(row, upper);
-  if (row + 8 < shape.queries) write(row + 8, lower);
 }
 
 // `count` blocks for each head.
@@ -173,10 +235,15 @@ void prepare_of(const RowArguments& arguments, cudaStream_t stream) {
 
 template <class Element>
 void finish_of(const RowArguments& arguments, cudaStream_t stream) {
-  const int pairs = (arguments.shape.queries + 15) / 16 * 8;
-  const int work = pairs * (arguments.shape.head / eight);
-  const int blocks = (work + threads - 1) / threads;
-  launch_behind(finish<Element>, grid_of(arguments.shape, blocks), threads, 0, stream, arguments);
+  const Shape& shape = arguments.shape;
+  const int pieces = shape.head / eight;
+  const auto blocks_of = [](int work) { return (work + threads - 1) / threads; };
+  RowArguments whole = arguments;
+  whole.query_blocks = grid_of(shape, blocks_of((shape.queries + 15) / 16 * 8 * pieces));
+  const unsigned key_blocks =
+      static_cast<unsigned>(blocks_of(arguments.key_warps * 8 * 2 * pieces)) *
+      arguments.parts.tiles_with[1] * shape.kv_heads * shape.batch;
+  launch_behind(finish<Element>, whole.query_blocks + key_blocks, threads, 0, stream, whole);
 }
 
 // Calls `use` with an element of the format.
@@ -198,7 +265,7 @@ void prepare_rows(const RowArguments& arguments, Format format, cudaStream_t str
   require(cudaGetLastError(), "the kernel before the backward did not start");
 }
 
-void finish_queries(const RowArguments& arguments, Format format, cudaStream_t stream) {
+void finish_rows(const RowArguments& arguments, Format format, cudaStream_t stream) {
   with_element(format, [&]<class Element>(Element) { finish_of<Element>(arguments, stream); });
 }
 

@@ -10,7 +10,7 @@ namespace assay::flash {
 // D = rowsum(dO ∘ O) and lse as the tiles want them; the sums of dQ and the counters at 0.
 void prepare_rows(const RowArguments& arguments, Format format, cudaStream_t stream);
 
-// dQ = scale · sums.
-void finish_queries(const RowArguments& arguments, Format format, cudaStream_t stream);
+// dQ = scale · sums; dK and dV of the tiles of keys that are in parts.
+void finish_rows(const RowArguments& arguments, Format format, cudaStream_t stream);
 
 }  // namespace assay::flash

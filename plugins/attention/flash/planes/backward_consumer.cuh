@@ -200,11 +200,7 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
   if (me.group == 1) return;
   join_groups<T>(dk, shared.keys[0], thread, false);
   join_groups<T>(dv, shared.values[0], thread, false);
-  if (blocks.total > arguments.parts.blocks) {
-    const int tile = (work.batch * shape.kv_heads + work.head) * arguments.key_tiles + work.tile;
-    const int parts = (blocks.total + arguments.parts.blocks - 1) / arguments.parts.blocks;
-    if (!add_up_keys<T>(dk, dv, arguments.parts, tile, work.part, parts, me)) return;
-  }
+  if (!is_whole<T>(dk, dv, arguments, work, me)) return;
   const Place place = {me.column, row, work.head, work.batch};
   write_floats(dv, 1, arguments.dv_floats, place, shape.keys, shape.head);
   write_floats(dk, arguments.shape.natural_scale, arguments.dk_floats, place, shape.keys,
