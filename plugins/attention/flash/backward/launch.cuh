@@ -23,8 +23,9 @@ KeyParts key_parts_of(const Shape& shape, int processors) {
   all *= std::int64_t{shape.batch} * shape.kv_heads;
   const auto share = static_cast<int>((all + processors - 1) / processors);
   const int longest = blocks(0);
-  // Where multiprocessors would idle each block is a part: to add up takes a fraction of a block.
-  const int even = share == 1 ? 1 : share + 1 + share / 32;
+  // Where multiprocessors would idle a part has 128 queries: to add up more would take as long as
+  // half of them.
+  const int even = share == 1 ? 128 / T::rows : share + 1 + share / 32;
   const int wanted = std::max(even, (longest + KeyParts::most - 1) / KeyParts::most);
   constexpr int worth_sharing = 3;
   if (longest < worth_sharing || longest <= wanted) return parts;
