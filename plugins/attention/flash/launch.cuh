@@ -17,6 +17,20 @@ inline void require(cudaError_t error, const char* what) {
   }
 }
 
+// attribute: may be null.
+template <class Arguments>
+void launch_with(cudaLaunchAttribute* attribute, void (*kernel)(Arguments), unsigned blocks,
+                 int threads, int shared_bytes, cudaStream_t stream, const Arguments& arguments) {
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
+  config.stream = stream;
+  config.attrs = attribute;
+  config.numAttrs = attribute != nullptr ? 1 : 0;
+  require(cudaLaunchKernelEx(&config, kernel, arguments), "a kernel did not start");
+}
+
 // Launches a kernel that may begin before the one before it in the stream has ended, for which it
 // waits itself (wait_for_kernel_before()).
 template <class Arguments>
@@ -25,30 +39,18 @@ void launch_behind(void (*kernel)(Arguments), unsigned blocks, int threads, int 
   cudaLaunchAttribute behind = {};
   behind.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   behind.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(blocks);
-  config.blockDim = dim3(static_cast<unsigned>(threads));
-  config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
-  config.stream = stream;
-  config.attrs = &behind;
-  config.numAttrs = 1;
-  require(cudaLaunchKernelEx(&config, kernel, arguments), "a kernel did not start");
+  launch_with(&behind, kernel, blocks, threads, shared_bytes, stream, arguments);
 }
 
+// Clusters of `together` blocks.
 template <class Arguments>
-void launch_in_clusters(void (*kernel)(Arguments), int blocks, int cluster, int threads,
+void launch_in_clusters(void (*kernel)(Arguments), unsigned blocks, int together, int threads,
                         int shared_bytes, cudaStream_t stream, const Arguments& arguments) {
-  cudaLaunchAttribute together = {};
-  together.id = cudaLaunchAttributeClusterDimension;
-  together.val.clusterDim = {static_cast<unsigned>(cluster), 1, 1};
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = dim3(static_cast<unsigned>(threads));
-  config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
-  config.stream = stream;
-  config.attrs = &together;
-  config.numAttrs = cluster > 1 ? 1 : 0;
-  require(cudaLaunchKernelEx(&config, kernel, arguments), "the kernel did not start");
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {static_cast<unsigned>(together), 1, 1};
+  launch_with(together > 1 ? &cluster : nullptr, kernel, blocks, threads, shared_bytes, stream,
+              arguments);
 }
 
 // The driver's function, found at run time: nothing needs the driver to be linked.
@@ -224,8 +226,8 @@ void launch_forward(const Problem& problem, cudaStream_t stream, Grid grid = Gri
   arguments.heads_at_once = heads_in_cache(shape, row_bytes<T>(shape));
   arguments.parts = parts_of<T>(shape, sharing);
   const int heads = shape.heads * shape.batch, tiles = arguments.row_tiles * heads;
-  arguments.items = tiles * arguments.parts.together;
-  for (int part = 1; arguments.parts.together == 1 && part < arguments.parts.count; ++part) {
+  arguments.items = tiles;
+  for (int part = 1; part < arguments.parts.count; ++part) {
     arguments.items += (arguments.row_tiles - arguments.parts.first_row_tile[part]) * heads;
   }
   const Workspace<T> workspace(shape, arguments.parts);

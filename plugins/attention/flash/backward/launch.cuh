@@ -23,8 +23,8 @@ KeyParts key_parts_of(const Shape& shape, int processors) {
   all *= std::int64_t{shape.batch} * shape.kv_heads;
   const auto share = static_cast<int>((all + processors - 1) / processors);
   const int longest = blocks(0);
-  // Where multiprocessors would idle a part has 128 queries: to add up more would take as long as
-  // half of them.
+  // Where multiprocessors would idle a part has 128 queries: smaller ones take longer to add up
+  // than they save.
   const int even = share == 1 ? 128 / T::rows : share + 1 + share / 32;
   const int wanted = std::max(even, (longest + KeyParts::most - 1) / KeyParts::most);
   constexpr int worth_sharing = 3;

@@ -40,7 +40,7 @@ struct BackwardArguments {
   KeyParts parts;
 };
 
-// Before and after it, a row at a time.
+// Before and after it: rows of queries, and tiles of keys in parts.
 struct RowArguments {
   Operand out, dout, dq, dk, dv;
   const float* forward_lse;  // [batch, heads, queries]
