@@ -34,8 +34,9 @@ struct BlockRange {
   __host__ __device__ int count() const { return end - first; }
   // Part number `part` of `blocks` blocks each, the last keys first.
   __host__ __device__ BlockRange part(int part, int blocks) const {
-    const int part_end = end - part * blocks > first ? end - part * blocks : first;
-    return {part_end - blocks > first ? part_end - blocks : first, part_end, seen_by_all};
+    const auto at_least_first = [&](int block) { return block > first ? block : first; };
+    const int part_end = at_least_first(end - part * blocks);
+    return {at_least_first(part_end - blocks), part_end, seen_by_all};
   }
   // Whether some query does not see some key of the block.
   __host__ __device__ bool needs_mask(int block, int keys) const {

@@ -127,7 +127,6 @@ struct Piece {
 // The sum of `count` pieces, `stride` fours apart, times `scale`.
 __device__ Piece add_pieces(const float4* fours, int count, std::int64_t stride, float scale) {
   Piece sum = {};
-#pragma unroll 4
   for (int number = 0; number < count; ++number, fours += stride) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
