@@ -117,21 +117,18 @@ class Sampler {
         p = at::exp(p - at::logsumexp(p, -1, /*keepdim=*/true)).nan_to_num_(0.0);
         const auto row_sums = (d * at::matmul(p, v)).sum(-1, /*keepdim=*/true);
         const auto of_keys = p.index_select(1, places);
-        const auto ds = of_keys * (at::matmul(d, v.index_select(0, places).t()) - row_sums);
+        const auto k_drawn = k.index_select(0, places), v_drawn = v.index_select(0, places);
+        const auto ds = of_keys * (at::matmul(d, v_drawn.t()) - row_sums);
         add_to(made.dk, at::matmul(ds.t(), q).mul_(in_.scale));
         add_to(made.dv, at::matmul(of_keys.t(), d));
         if (rounds()) {
-          add_to(made.rounding_dk, (of_keys * norms(d) * norms(q)).square().sum(0));
+          const auto squares = rounding_of_dscores({of_keys, ds}, {q, k_drawn}, {d, v_drawn});
+          add_to(made.rounding_dk, at::matmul(squares.t(), norms(q).square_()).squeeze(-1));
         }
         add_textbook_keys(one, places, {first, count}, hidden, made);
       }
     }
-    if (rounds()) {
-      const auto v = in_.v[batch][kv_head];
-      const auto of_keys = v.index_select(0, keys.to(v.device())).to(device_).to(at::kDouble);
-      made.rounding_dk =
-          made.rounding_dk.sqrt() * norms(of_keys).squeeze(-1) * (rounding() * in_.scale);
-    }
+    if (rounds()) made.rounding_dk = made.rounding_dk.sqrt() * (rounding() * in_.scale);
     made.keys = keys + (batch * in_.k.size(1) + kv_head) * seq_k_;
   }
 
@@ -198,23 +195,42 @@ class Sampler {
 
   QueryGradient gradient_of(const OneHead& one, const KeyBlocks& blocks, const at::Tensor& lse,
                             const at::Tensor& out) const {
-    const auto d = one.dout.to(at::kDouble);
+    const auto q = one.q.to(at::kDouble), d = one.dout.to(at::kDouble);
     const auto row_sums = (d * out).sum(-1, /*keepdim=*/true);
     QueryGradient made = {at::zeros(one.q.sizes(), lse.options()), {}};
     at::Tensor squares;
     blocks.for_each([&](const Block& block) {
       const auto p = at::exp(block.scores - lse).nan_to_num_(0.0);
-      made.dq += at::matmul(p * (at::matmul(d, block.v.t()) - row_sums), block.k);
+      const auto ds = p * (at::matmul(d, block.v.t()) - row_sums);
+      made.dq += at::matmul(ds, block.k);
       if (!rounds()) return;
-      add_to(squares, (p * (norms(block.v) * norms(block.k)).t()).square().sum(-1));
+      const auto of_block = rounding_of_dscores({p, ds}, {q, block.k}, {d, block.v});
+      add_to(squares, at::matmul(of_block, norms(block.k).square_()).squeeze(-1));
     });
     made.dq.mul_(in_.scale);
-    if (rounds()) made.rounding = squares.sqrt() * norms(d).squeeze(-1) * (rounding() * in_.scale);
+    if (rounds()) made.rounding = squares.sqrt() * (rounding() * in_.scale);
     return made;
   }
 
   static at::Tensor norms(const at::Tensor& rows) {
     return at::linalg_vector_norm(rows, 2, at::IntArrayRef{-1}, /*keepdim=*/true);
+  }
+
+  struct Weights {
+    const at::Tensor &p, &ds;  // [rows, keys]
+  };
+  struct Product {
+    const at::Tensor &left, &right;  // [rows, d_head], [keys, d_head]
+
+    at::Tensor bounds() const { return norms(left) * norms(right).t(); }
+  };
+
+  // Squares of what rounding makes of dS [rows, keys], in units of ε²: a score is known to ε scale
+  // ‖q‖ ‖k‖, which changes its weight by as large a share, and an element of dP to ε ‖dO‖ ‖v‖.
+  at::Tensor rounding_of_dscores(const Weights& of, const Product& scores,
+                                 const Product& dp) const {
+    auto squares = (of.ds * scores.bounds()).mul_(in_.scale).square_();
+    return squares.add_((of.p * dp.bounds()).square_());
   }
 
   // Narrower inputs' results are rounded by more than what they are computed from.

@@ -198,6 +198,29 @@ TEST(AttentionSample, KnowsWhatRoundingLeavesWhereTermsCancel) {
   }
 }
 
+// A query with two keys whose scores are known to ε scale ‖q‖ ‖k‖ each, and whose values have one
+// direction, so that dS = ± p₁ p₂ dO (v₁ − v₂).
+TEST(AttentionSample, KnowsWhatTheRoundingOfScoresMakesOfGradients) {
+  const auto rows = [](std::initializer_list<double> numbers) {
+    return at::tensor(std::vector<double>(numbers), at::TensorOptions(at::kFloat))
+        .reshape({1, 1, -1, 1});
+  };
+  const double scale = 0.5, epsilon = 0x1p-24;
+  const double q = 60, k1 = 3, k2 = 2.9, v1 = 5, v2 = -4, d = 7;
+  const AttentionInputs in = {rows({q}), rows({k1, k2}), rows({v1, v2}), false, scale};
+  const auto sample = attention_sample(in, rows({d}), 9, at::kCPU);
+  const double odds = std::exp(scale * q * (2.9F - 3.0F));
+  const double p1 = 1 / (1 + odds), p2 = odds / (1 + odds);
+  const double ds = p1 * p2 * d * (v1 - v2);
+  const double of_first = std::hypot(ds * scale * q * k1, p1 * d * v1);
+  const double of_second = std::hypot(ds * scale * q * k2, p2 * d * v2);
+  const auto dq =
+      at::tensor({std::hypot(of_first * k1, of_second * k2)}, at::kDouble) * (epsilon * scale);
+  const auto dk = at::tensor({of_first * q, of_second * q}, at::kDouble) * (epsilon * scale);
+  EXPECT_TRUE(sample.rounding_dq.allclose(dq, 1e-6)) << sample.rounding_dq << dq;
+  EXPECT_TRUE(sample.rounding_dk.allclose(dk, 1e-6)) << sample.rounding_dk << dk;
+}
+
 // The scores of 128 queries alone are 256 MiB in float64.
 TEST(AttentionSample, OfManyKeysTakesLittleMemory) {
   const auto generator = model::seeded_generator(at::kCPU, 4);

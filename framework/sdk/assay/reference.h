@@ -60,8 +60,9 @@ struct AttentionSample {
   at::Tensor dk, dv;   // [m, d_head]
   // The same of textbook operations in the inputs' dtype.
   at::Tensor textbook_out, textbook_dq, textbook_dk, textbook_dv;
-  // Of inputs of fp32 and wider: what rounding makes of each row of dq [n] and of dk [m] where the
-  // terms of dS = P ∘ (dO Vᵀ − rowsum(dO ∘ O)) cancel, each known to ε ‖dO‖ ‖v‖.
+  // Of inputs of fp32 and wider: what rounding makes of each row of dq [n] and of dk [m]. In dS =
+  // P ∘ (dO Vᵀ − rowsum(dO ∘ O)) a score is known to ε scale ‖q‖ ‖k‖, and with it the weight's
+  // share, and the terms of the difference, which may cancel, to ε ‖dO‖ ‖v‖.
   at::Tensor rounding_dq, rounding_dk;
 };
 
