@@ -1,6 +1,7 @@
 #include "model/operation_program.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_like.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -9,19 +10,30 @@
 
 namespace assay::model {
 
+namespace {
+
+bool lies_like(const at::Tensor& a, const at::Tensor& b) {
+  for (std::int64_t d = 0; d < a.dim(); ++d) {
+    if (a.size(d) > 1 && a.stride(d) != b.stride(d)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 OperationProgram::OperationProgram(std::string operation, Forward forward,
                                    std::vector<NamedTensor> leaves, std::vector<Result> results)
     : operation_(std::move(operation)), forward_(std::move(forward)), leaves_(std::move(leaves)) {
   for (auto& result : results) {
     names_.push_back(std::move(result.name));
-    gradients_.push_back(std::move(result.gradient));
+    upstream_.push_back(std::move(result.gradient));
   }
   results_.reserve(results.size());
 }
 
 void OperationProgram::before(const std::string& pass) {
   results_.clear();
-  for (auto& leaf : leaves_) leaf.tensor.mutable_grad() = at::Tensor();
+  gradients_.clear();
   if (pass == "backward") forward_(results_);
 }
 
@@ -50,7 +62,17 @@ void OperationProgram::backward() {
   for (const auto& result : results_) {
     if (!result.requires_grad()) throw Unsupported("this " + operation_ + " has no backward");
   }
-  torch::autograd::backward(results_, gradients_);
+  std::vector<at::Tensor> leaves;
+  for (const auto& leaf : leaves_) leaves.push_back(leaf.tensor);
+  // Not kept in the leaves, which would copy a gradient that two of them share. They would also
+  // have it lie as they do.
+  gradients_ = torch::autograd::grad(results_, leaves, upstream_, /*retain_graph=*/std::nullopt,
+                                     /*create_graph=*/false, /*allow_unused=*/true);
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    at::Tensor& gradient = gradients_[i];
+    if (!gradient.defined() || lies_like(gradient, leaves[i])) continue;
+    gradient = at::empty_like(leaves[i], gradient.options()).copy_(gradient);
+  }
 }
 
 std::vector<NamedTensor> OperationProgram::outputs(const std::string&) {
@@ -64,8 +86,10 @@ std::vector<NamedTensor> OperationProgram::outputs(const std::string&) {
     require_plain({names_[i], results_[i]});  // detach() would make it one
     outputs.push_back({names_[i], results_[i].detach()});
   }
-  for (const auto& [name, leaf] : leaves_) {
-    if (leaf.grad().defined()) outputs.push_back({"grad." + name, leaf.grad()});
+  for (std::size_t i = 0; i < gradients_.size(); ++i) {
+    const NamedTensor gradient = {"grad." + leaves_[i].name, gradients_[i]};
+    require_plain(gradient);
+    if (gradient.tensor.defined()) outputs.push_back(gradient);
   }
   return outputs;
 }
@@ -77,7 +101,7 @@ std::vector<ProgramInput> OperationProgram::inputs(const std::string& pass) {
   }
   if (!runs_backward(pass)) return inputs;
   for (std::size_t i = 0; i < names_.size(); ++i) {
-    inputs.push_back({.name = "d" + names_[i], .tensor = gradients_[i]});
+    inputs.push_back({.name = "d" + names_[i], .tensor = upstream_[i]});
   }
   return inputs;
 }

@@ -41,8 +41,9 @@ class OperationProgram : public Program {
   Forward forward_;
   std::vector<NamedTensor> leaves_;
   std::vector<std::string> names_;
-  std::vector<at::Tensor> gradients_;
-  std::vector<at::Tensor> results_;
+  std::vector<at::Tensor> upstream_;   // of the results
+  std::vector<at::Tensor> results_;    // of the last call
+  std::vector<at::Tensor> gradients_;  // of the leaves, likewise
 };
 
 // Throws PluginFailure with outcome `wrong` for a tensor of a class of its own: such a tensor may

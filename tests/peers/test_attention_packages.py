@@ -85,8 +85,9 @@ class WithStandIns(unittest.TestCase):
                 program = build(assay_peer.Case(message_of({})))
                 program.before("forward_backward")
                 program.run("forward_backward")
-                for leaf in program.leaves.values():
-                    self.assertEqual(leaf.grad.stride(), leaf.stride())
+                outputs = program.outputs("forward_backward")
+                for name_of_leaf, leaf in program.leaves.items():
+                    self.assertEqual(outputs[f"grad.{name_of_leaf}"].stride(), leaf.stride())
 
     def test_what_they_decline(self):
         for name, parameters, capability, named in [

@@ -14,6 +14,11 @@ DTYPES = {
 PASSES = ("inference", "forward", "backward", "forward_backward")
 
 
+def lies_like(one, other):
+    return all(size == 1 or stride == of_other for size, stride, of_other in
+               zip(one.shape, one.stride(), other.stride()))
+
+
 class OperationProgram(Program):
     """One call of an operation on seeded random inputs. `leaves` are the inputs that get gradients,
     `dout` is the output's gradient, `dsum` that of a second result, `sum`, where there is one."""
@@ -35,6 +40,7 @@ class OperationProgram(Program):
         self.dout = None
         self.dsum = None
         self._results = None  # {"out": …} and, of an operation with two results, "sum"
+        self._gradients = {}  # of the leaves
 
     def call(self):
         """The operation on the leaves: its results by name, "out" first."""
@@ -64,7 +70,14 @@ class OperationProgram(Program):
         if not all(result.requires_grad for result in self._results.values()):
             raise Unsupported(f"this {self.workload} has no backward")
         gradients = [self.dout] if self.dsum is None else [self.dout, self.dsum]
-        torch.autograd.backward(list(self._results.values()), gradients)
+        # Not kept in the leaves, which would copy a gradient that two of them share. They would also
+        # have it lie as they do.
+        found = torch.autograd.grad(list(self._results.values()), list(self.leaves.values()),
+                                    gradients, allow_unused=True)
+        self._gradients = {
+            name: gradient if gradient is None or lies_like(gradient, leaf)
+            else torch.empty_like(leaf, dtype=gradient.dtype).copy_(gradient)
+            for (name, leaf), gradient in zip(self.leaves.items(), found)}
 
     def exchange(self, pass_name):
         poison(self.device, 4 * sum(leaf.numel() * leaf.element_size()
@@ -85,14 +98,13 @@ class OperationProgram(Program):
         return tuple(self.leaves) if pass_name == "backward" else ()
 
     def outputs(self, pass_name):
-        gradients = {f"grad.{name}": leaf.grad for name, leaf in self.leaves.items()
-                     if leaf.grad is not None}
+        gradients = {f"grad.{name}": gradient for name, gradient in self._gradients.items()
+                     if gradient is not None}
         return {**(self._results or {}), **gradients}
 
     def release(self):
         self._results = None
-        for leaf in self.leaves.values():
-            leaf.grad = None
+        self._gradients = {}
 
 
 class Attention(OperationProgram):
