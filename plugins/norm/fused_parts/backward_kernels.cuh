@@ -18,17 +18,16 @@ Plan Kernels<centred>::backward_plan(const BackwardCall& call, const Machine& ma
   const Access access = access_of(call.size.n_cols, size);
   const int of_thread = backward_elements(centred, adds, access);
   const Need need = need_of(call.size, of_thread, size, size * (adds ? 3 : 2), true);
-  // Each block writes a row of partial gradients: only blocks of many rows follow one another,
-  // where that gains most. Of few streams of narrow elements less is to arrive ahead of use, or
-  // what is written waits. Measured: docs/kernels/norms.md.
-  const bool is_narrow = need.bytes_a_column == 4;
-  const bool has_short_rows = is_narrow && call.size.n_cols <= largest_segment / 4;
+  // Each block writes a row of partial gradients: only where rows are askew do blocks follow one
+  // another, which gains most there. The narrower the elements and the fewer the streams, the less
+  // is to arrive ahead of use, or what is written waits. Measured: docs/kernels/norms.md.
+  const int ring_kib = need.bytes_a_column == 4   ? (centred ? 140 : 100)
+                       : need.bytes_a_column == 6 ? 180
+                                                  : 220;
   const Filling filling = {.threads = largest_segment / 2 / of_thread,
                            .blocks = 2,
-                           .ring_bytes = (is_narrow ? 100 : 220) << 10,
-                           .waves = access == Access::askew ? 6
-                                    : has_short_rows        ? 3
-                                                            : 0};
+                           .ring_bytes = ring_kib << 10,
+                           .waves = access == Access::askew ? 6 : 0};
   return plan(need, filling, machine).value_or(Plan());
 }
 

@@ -9,17 +9,25 @@ namespace assay::norm_parts {
 
 // Blocks end after a few rows and others follow as multiprocessors become free, so that all work in
 // one narrow part of memory and none is left behind. Rows of a chunk together read so many bytes a
-// column that reading weight and bias does not count. Measured: docs/kernels/norms.md.
+// column that reading weight and bias does not count; where that takes too many rows blocks stay.
+// Measured: docs/kernels/norms.md.
 template <bool centred>
 Filling forward_filling(const Need& need, Access access) {
-  const bool is_wide = need.n_cols > largest_segment / (centred ? 4 : 2);
-  const bool is_askew = access == Access::askew;
-  const int bytes = (centred ? 8 : 4) * (is_wide ? 2 : 1) * (is_askew && !centred ? 2 : 1);
-  return {.threads = centred && need.bytes_a_column > 2 ? 128 : 256,
-          .blocks = 4,
-          .ring_bytes = 64 << 10,
-          .chunk = std::max(centred ? 2 : 1, bytes / need.bytes_a_column),
-          .shared_vectors = shares_weights(centred, access) ? 2 : 0};
+  Filling filling = {.threads = 256, .blocks = 4, .ring_bytes = 96 << 10};
+  filling.chunk = std::max(1, 8 / need.bytes_a_column);
+  if constexpr (!centred) return filling;
+  filling.shared_vectors = shares_weights(centred, access) ? 2 : 0;
+  if (access == Access::aligned && need.bytes_a_column == 2) {
+    filling.blocks = need.n_cols > largest_segment / 2 ? 4 : 3;
+    filling.ring_bytes = 32 << 10;
+    filling.chunk = 0;
+    return filling;
+  }
+  const bool is_wide = need.n_cols > largest_segment / 4;
+  filling.threads = need.bytes_a_column > 2 ? 128 : 256;
+  if (!is_wide) filling.ring_bytes = 64 << 10;
+  filling.chunk = std::max(2, (is_wide ? 32 : 16) / need.bytes_a_column);
+  return filling;
 }
 
 template <bool centred>
