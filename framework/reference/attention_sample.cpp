@@ -23,10 +23,14 @@ namespace {
 
 constexpr std::int64_t drawn_queries = 128;
 constexpr std::int64_t drawn_keys = 64;
-constexpr std::int64_t scores_at_once = std::int64_t{1} << 21;  // float64, 16 MiB
 constexpr double most_operations_on_cpu = 0x1p36;
 constexpr double most_operations_on_device = 0x1p42;
 constexpr double not_seen = -std::numeric_limits<double>::infinity();
+
+// Float64, 16 MiB on a CPU. A GPU would launch more kernels than it computes: 128 MiB there.
+std::int64_t scores_at_once(at::Device device) {
+  return std::int64_t{1} << (device.is_cpu() ? 21 : 24);
+}
 
 // One head's tensors on the device that computes.
 struct OneHead {
@@ -107,7 +111,7 @@ class Sampler {
     for (std::int64_t of = 0; of < group_; ++of) {
       const OneHead one = head_at(batch, kv_head * group_ + of, all);
       const auto k = one.k.to(at::kDouble), v = one.v.to(at::kDouble);
-      const std::int64_t step = std::max<std::int64_t>(1, scores_at_once / seq_k_);
+      const std::int64_t step = std::max<std::int64_t>(1, scores_at_once(device_) / seq_k_);
       for (std::int64_t first = 0; first < seq_q_; first += step) {
         const auto count = std::min(step, seq_q_ - first);
         const auto q = one.q.narrow(0, first, count).to(at::kDouble);
@@ -137,8 +141,8 @@ class Sampler {
     at::Tensor scores, k, v;  // float64
   };
 
-  // Some queries' scores in blocks of keys whose scores, k and v take 16 MiB each, since those of a
-  // million keys take gibibytes. A single block is computed once.
+  // Some queries' scores in blocks of keys whose scores, k and v take scores_at_once() each, since
+  // those of a million keys take gibibytes. A single block is computed once.
   class KeyBlocks {
    public:
     KeyBlocks(const Sampler& sampler, const OneHead& one, const at::Tensor& places)
@@ -146,7 +150,8 @@ class Sampler {
           one_(one),
           places_(places),
           q_(one.q.to(at::kDouble)),
-          step_(std::max<std::int64_t>(1, scores_at_once / std::max(q_.size(0), q_.size(1)))) {
+          step_(std::max<std::int64_t>(
+              1, scores_at_once(sampler.device_) / std::max(q_.size(0), q_.size(1)))) {
       if (step_ >= sampler.seq_k_) only_ = block_at(0);
     }
 
@@ -261,7 +266,7 @@ class Sampler {
   // A softmax takes whole rows: a few at a time.
   void add_textbook(const OneHead& one, const at::Tensor& places, std::vector<at::Tensor>& out,
                     std::vector<at::Tensor>& dq) const {
-    const std::int64_t step = std::max<std::int64_t>(1, scores_at_once / seq_k_);
+    const std::int64_t step = std::max<std::int64_t>(1, scores_at_once(device_) / seq_k_);
     for (std::int64_t first = 0; first < one.q.size(0); first += step) {
       const Rows rows = {first, std::min(step, one.q.size(0) - first)};
       const auto hidden = unseen_by(in_, places.narrow(0, first, rows.count), seq_k_);
