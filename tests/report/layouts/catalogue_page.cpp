@@ -145,7 +145,7 @@ class PageWriter {
     if (row.needs.empty()) return row.note;
     std::vector<std::string> reports;
     for (const KeptRun* run : coverage.runs) {
-      const std::string name = run->machine + "/" + run->experiment;
+      const std::string name = run->machine + "/" + run->folder;
       reports.push_back(link(name, root_ / "reports" / name / "report.md"));
     }
     std::string text = coverage.missing.empty() ? join(reports, ", ")
@@ -225,7 +225,8 @@ Result<std::vector<KeptRun>> kept_runs(const fs::path& reports) {
     if (!run) return tl::unexpected(run.error());
     const fs::path folder = entry.path().parent_path();
     auto shared = std::make_shared<const store::Run>(std::move(*run));
-    sorted[folder] = {folder.parent_path().filename(), folder.filename(), shared,
+    sorted[folder] = {folder.parent_path().filename(), folder.filename(), shared->info.experiment,
+                      shared,
                       std::make_shared<const Records>(std::vector<Source>{Source(shared.get())})};
   }
   std::vector<KeptRun> all;

@@ -125,7 +125,7 @@ KeptRun kept_as(const std::string& experiment, const std::string& csv,
                 const std::string& cpu = "A") {
   auto run = std::make_shared<store::Run>(run_of(csv));
   run->info.first.machine = {{"cpu", cpu}};
-  return {"box", experiment, run,
+  return {"box", experiment, experiment, run,
           std::make_shared<const Records>(std::vector<Source>{Source(run.get())})};
 }
 
