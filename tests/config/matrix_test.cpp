@@ -70,6 +70,13 @@ TEST(Matrix, ZipMayTieAValueToSeveral) {
   EXPECT_EQ(cases(plan, {"batch", "seq_len"}), (Rows{"8 128", "4 256", "8 256"}));
 }
 
+TEST(Matrix, ZipHoldsASingleValueThroughout) {
+  const Plan plan =
+      planned(on_attention("matrix: {batch: [8], heads: [1, 2, 4], seq_len: [128, 256, 512]}\n"
+                           "zip: [[batch, heads, seq_len]]\n"));
+  EXPECT_EQ(cases(plan, {"batch", "heads", "seq_len"}), (Rows{"8 1 128", "8 2 256", "8 4 512"}));
+}
+
 TEST(Matrix, ZipTakesVariantsAndTheirOptions) {
   const Plan plan = planned(
       on_attention("matrix: {attention: [naive, {tiled: {block_m: [16, 32]}}], batch: [1, 2, 3]}\n"

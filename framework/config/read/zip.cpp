@@ -44,16 +44,19 @@ std::optional<std::set<std::size_t>> places_of(const yaml::Node& entry, const Re
 std::optional<Axis> joined(const std::set<std::size_t>& places, const std::vector<Axis>& matrix,
                            const SourceLocation& where, Diagnostics& diagnostics) {
   Axis together;
-  together.rows.resize(matrix[*places.begin()].rows.size());
+  std::size_t steps = 0;
+  for (const std::size_t place : places) steps = std::max(steps, matrix[place].rows.size());
+  together.rows.resize(steps);
   std::vector<std::string> lengths;
   bool equal = true;
   for (const std::size_t place : places) {
     const Axis& axis = matrix[place];
     lengths.push_back(fmt::format("{} {}", axis.names[0], axis.rows.size()));
-    equal = equal && axis.rows.size() == together.rows.size();
+    const bool is_single = axis.rows.size() == 1;  // and holds at every step
+    equal = equal && (is_single || axis.rows.size() == steps);
     together.names.push_back(axis.names[0]);
-    for (std::size_t i = 0; equal && i < axis.rows.size(); ++i) {
-      together.rows[i].push_back(axis.rows[i][0]);
+    for (std::size_t i = 0; equal && i < steps; ++i) {
+      together.rows[i].push_back(axis.rows[is_single ? 0 : i][0]);
     }
   }
   if (equal) return together;
