@@ -1,9 +1,9 @@
 #include "model/operation_program.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty_like.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/utils/grad_layout_contract.h>
 
 #include <stdexcept>
 #include <typeinfo>
@@ -12,11 +12,13 @@ namespace assay::model {
 
 namespace {
 
-bool lies_like(const at::Tensor& a, const at::Tensor& b) {
-  for (std::int64_t d = 0; d < a.dim(); ++d) {
-    if (a.size(d) > 1 && a.stride(d) != b.stride(d)) return false;
-  }
-  return true;
+// Of at::Tensor's own class, and so is its memory.
+bool is_plain(const at::Tensor& value) {
+  const c10::TensorImpl& tensor = *value.unsafeGetTensorImpl();
+  if (typeid(tensor) != typeid(c10::TensorImpl)) return false;
+  if (!tensor.has_storage()) return true;
+  const c10::StorageImpl& memory = *tensor.unsafe_storage().unsafeGetStorageImpl();
+  return typeid(memory) == typeid(c10::StorageImpl);
 }
 
 }  // namespace
@@ -68,10 +70,13 @@ void OperationProgram::backward() {
   // have it lie as they do.
   gradients_ = torch::autograd::grad(results_, leaves, upstream_, /*retain_graph=*/std::nullopt,
                                      /*create_graph=*/false, /*allow_unused=*/true);
+  namespace layout = torch::autograd::utils;
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     at::Tensor& gradient = gradients_[i];
-    if (!gradient.defined() || lies_like(gradient, leaves[i])) continue;
-    gradient = at::empty_like(leaves[i], gradient.options()).copy_(gradient);
+    // outputs() refuses others, which a copy would make plain.
+    if (!gradient.defined() || !is_plain(gradient)) continue;
+    if (layout::obeys_layout_contract(gradient, leaves[i])) continue;
+    gradient = layout::clone_obey_contract(gradient, leaves[i]);
   }
 }
 
@@ -107,14 +112,7 @@ std::vector<ProgramInput> OperationProgram::inputs(const std::string& pass) {
 }
 
 void require_plain(const NamedTensor& value) {
-  if (!value.tensor.defined()) return;
-  const c10::TensorImpl& tensor = *value.tensor.unsafeGetTensorImpl();
-  bool plain = typeid(tensor) == typeid(c10::TensorImpl);
-  if (plain && tensor.has_storage()) {
-    const c10::StorageImpl& memory = *tensor.unsafe_storage().unsafeGetStorageImpl();
-    plain = typeid(memory) == typeid(c10::StorageImpl);
-  }
-  if (plain) return;
+  if (!value.tensor.defined() || is_plain(value.tensor)) return;
   throw PluginFailure({Outcome::wrong, value.name + " is a tensor of a class of its own, which may "
                                                     "be computed when somebody reads it"});
 }

@@ -121,13 +121,13 @@ class Sampler {
         p = at::exp(p - at::logsumexp(p, -1, /*keepdim=*/true)).nan_to_num_(0.0);
         const auto row_sums = (d * at::matmul(p, v)).sum(-1, /*keepdim=*/true);
         const auto of_keys = p.index_select(1, places);
-        const auto k_drawn = k.index_select(0, places), v_drawn = v.index_select(0, places);
+        const auto v_drawn = v.index_select(0, places);
         const auto ds = of_keys * (at::matmul(d, v_drawn.t()) - row_sums);
         add_to(made.dk, at::matmul(ds.t(), q).mul_(in_.scale));
         add_to(made.dv, at::matmul(of_keys.t(), d));
         if (rounds()) {
-          const auto squares = rounding_of_dscores({of_keys, ds}, {q, k_drawn}, {d, v_drawn});
-          add_to(made.rounding_dk, at::matmul(squares.t(), norms(q).square_()).squeeze(-1));
+          const Squares own = squares_of(k.index_select(0, places), v_drawn);
+          add_to(made.rounding_dk, squared_rounding(of_keys.t(), ds.t(), own, squares_of(q, d)));
         }
         add_textbook_keys(one, places, {first, count}, hidden, made);
       }
@@ -160,6 +160,8 @@ class Sampler {
       if (only_) return work(*only_);
       for (std::int64_t first = 0; first < sampler_.seq_k_; first += step_) work(block_at(first));
     }
+
+    const at::Tensor& q() const { return q_; }  // float64
 
    private:
     Block block_at(std::int64_t first) const {
@@ -200,7 +202,7 @@ class Sampler {
 
   QueryGradient gradient_of(const OneHead& one, const KeyBlocks& blocks, const at::Tensor& lse,
                             const at::Tensor& out) const {
-    const auto q = one.q.to(at::kDouble), d = one.dout.to(at::kDouble);
+    const auto d = one.dout.to(at::kDouble);
     const auto row_sums = (d * out).sum(-1, /*keepdim=*/true);
     QueryGradient made = {at::zeros(one.q.sizes(), lse.options()), {}};
     at::Tensor squares;
@@ -209,33 +211,34 @@ class Sampler {
       const auto ds = p * (at::matmul(d, block.v.t()) - row_sums);
       made.dq += at::matmul(ds, block.k);
       if (!rounds()) return;
-      const auto of_block = rounding_of_dscores({p, ds}, {q, block.k}, {d, block.v});
-      add_to(squares, at::matmul(of_block, norms(block.k).square_()).squeeze(-1));
+      const Squares own = squares_of(blocks.q(), d);
+      add_to(squares, squared_rounding(p, ds, own, squares_of(block.k, block.v)));
     });
     made.dq.mul_(in_.scale);
     if (rounds()) made.rounding = squares.sqrt() * (rounding() * in_.scale);
     return made;
   }
 
-  static at::Tensor norms(const at::Tensor& rows) {
-    return at::linalg_vector_norm(rows, 2, at::IntArrayRef{-1}, /*keepdim=*/true);
+  // ‖·‖² of each row [rows, 1] of what a side has of the scores and of dP: q and dO, or k and v.
+  struct Squares {
+    at::Tensor scores, dp;
+  };
+  static Squares squares_of(const at::Tensor& of_scores, const at::Tensor& of_dp) {
+    const auto squared = [](const at::Tensor& rows) {
+      return at::linalg_vector_norm(rows, 2, at::IntArrayRef{-1}, /*keepdim=*/true).square_();
+    };
+    return {squared(of_scores), squared(of_dp)};
   }
 
-  struct Weights {
-    const at::Tensor &p, &ds;  // [rows, keys]
-  };
-  struct Product {
-    const at::Tensor &left, &right;  // [rows, d_head], [keys, d_head]
-
-    at::Tensor bounds() const { return norms(left) * norms(right).t(); }
-  };
-
-  // Squares of what rounding makes of dS [rows, keys], in units of ε²: a score is known to ε scale
-  // ‖q‖ ‖k‖, which changes its weight by as large a share, and an element of dP to ε ‖dO‖ ‖v‖.
-  at::Tensor rounding_of_dscores(const Weights& of, const Product& scores,
-                                 const Product& dp) const {
-    auto squares = (of.ds * scores.bounds()).mul_(in_.scale).square_();
-    return squares.add_((of.p * dp.bounds()).square_());
+  // Squares of what rounding makes of dq = dS k [own], in units of (ε scale)²; of dk with both
+  // sides exchanged. A score is known to ε scale ‖q‖ ‖k‖, which changes its weight by as large a
+  // share, and an element of dP to ε ‖dO‖ ‖v‖. p and ds: [own, other].
+  at::Tensor squared_rounding(const at::Tensor& p, const at::Tensor& ds, const Squares& own,
+                              const Squares& other) const {
+    const auto by_scores =
+        at::matmul(ds.square(), other.scores.square()) * own.scores * (in_.scale * in_.scale);
+    const auto by_dp = at::matmul(p.square(), other.dp * other.scores) * own.dp;
+    return (by_scores + by_dp).squeeze(-1);
   }
 
   // Narrower inputs' results are rounded by more than what they are computed from.

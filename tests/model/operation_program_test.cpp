@@ -1,7 +1,9 @@
 #include "model/operation_program.h"
 
 #include <ATen/ops/arange.h>
+#include <ATen/ops/embedding.h>
 #include <ATen/ops/full.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -42,6 +44,29 @@ TEST(OperationProgram, AGradientLiesAsItsLeafDoes) {
   const auto gradient = outputs_of(program, "backward").at("grad.a");
   EXPECT_EQ(gradient.strides(), a.strides());
   EXPECT_TRUE(gradient.equal(at::arange(6.0).reshape({3, 2}).t() * 3));
+}
+
+// A gradient of few rows is a tensor of another class.
+TEST(OperationProgram, RefusesAGradientOfAClassOfItsOwn) {
+  const at::Tensor table = at::full({5, 2}, 1.0).requires_grad_();
+  const at::Tensor rows = at::full({3}, 1, at::kLong);
+  OperationProgram program(
+      "lookup",
+      [&](std::vector<at::Tensor>& results) {
+        results.push_back(at::embedding(table, rows, /*padding_idx=*/-1,
+                                        /*scale_grad_by_freq=*/false, /*sparse=*/true));
+      },
+      {{"table", table}}, {{"out", at::full({3, 2}, 1.0)}});
+  program.before("backward");
+  program.run("backward");
+  try {
+    program.outputs("backward");
+    FAIL() << "taken";
+  } catch (const PluginFailure& failure) {
+    EXPECT_EQ(failure.status().outcome, Outcome::wrong);
+    EXPECT_THAT(failure.status().reason,
+                ::testing::StartsWith("grad.table is a tensor of a class"));
+  }
 }
 
 TEST(OperationProgram, EachCallHasGradientsOfItsOwn) {

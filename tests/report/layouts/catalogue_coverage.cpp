@@ -229,7 +229,8 @@ class Cover {
   Coverage find() {
     for (const std::string& experiment : row_.experiments) {
       for (const auto& of_run : of_runs_) {
-        if (of_run.first->experiment == experiment && news_of(of_run) > 0) take(of_run);
+        const bool is_its = of_run.first->run->info.experiment == experiment;
+        if (is_its && news_of(of_run) > 0) take(of_run);
       }
     }
     while (true) {

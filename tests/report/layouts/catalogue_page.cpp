@@ -102,7 +102,8 @@ class PageWriter {
     const Coverage coverage = coverage_of(row, kept_);
     std::vector<std::string> experiments = row.experiments;
     for (const KeptRun* run : coverage.runs) {
-      if (!std::ranges::count(experiments, run->experiment)) experiments.push_back(run->experiment);
+      const std::string& name = run->run->info.experiment;
+      if (!std::ranges::count(experiments, name)) experiments.push_back(name);
     }
     return fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", row.id, row.what, layouts(row),
                        links_to_experiments(experiments), chapters(experiments),
@@ -225,8 +226,7 @@ Result<std::vector<KeptRun>> kept_runs(const fs::path& reports) {
     if (!run) return tl::unexpected(run.error());
     const fs::path folder = entry.path().parent_path();
     auto shared = std::make_shared<const store::Run>(std::move(*run));
-    sorted[folder] = {folder.parent_path().filename(), folder.filename(), shared->info.experiment,
-                      shared,
+    sorted[folder] = {folder.parent_path().filename(), folder.filename(), shared,
                       std::make_shared<const Records>(std::vector<Source>{Source(shared.get())})};
   }
   std::vector<KeptRun> all;

@@ -43,7 +43,6 @@ Result<std::vector<CatalogueSection>> read_catalogue(const std::filesystem::path
 struct KeptRun {
   std::string machine;  // the folder "h200"
   std::string folder;   // of the report within it
-  std::string experiment;
   std::shared_ptr<const store::Run> run;
   std::shared_ptr<const Records> records;  // of the run
 };

@@ -124,14 +124,15 @@ CatalogueRow two_by_two() {
 KeptRun kept_as(const std::string& experiment, const std::string& csv,
                 const std::string& cpu = "A") {
   auto run = std::make_shared<store::Run>(run_of(csv));
+  run->info.experiment = experiment;
   run->info.first.machine = {{"cpu", cpu}};
-  return {"box", experiment, experiment, run,
+  return {"box", experiment, run,
           std::make_shared<const Records>(std::vector<Source>{Source(run.get())})};
 }
 
 std::vector<std::string> names_of(const Coverage& coverage) {
   std::vector<std::string> names;
-  for (const KeptRun* run : coverage.runs) names.push_back(run->experiment);
+  for (const KeptRun* run : coverage.runs) names.push_back(run->folder);
   return names;
 }
 
