@@ -68,8 +68,7 @@ struct AttentionSample {
 
 // Draws 128 queries over all heads and, with dout, 64 keys of one head, whose gradients take the
 // whole of that head's scores: keys are left out above 2^36 operations on a CPU, 2^42 on a GPU.
-// dout: like out, whole. Computes on `device`, some 100 MiB at a time, on a GPU eight times as
-// much.
+// dout: like out, whole. Computes on `device`, some 100 MiB at a time, on a GPU 1 to 1.5 GiB.
 AttentionSample attention_sample(const AttentionInputs& in, const at::Tensor& dout,
                                  std::uint64_t seed, at::Device device);
 // The rows with those numbers of [batch, heads, seq, d_head], in any strides.
