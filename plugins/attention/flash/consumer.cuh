@@ -88,7 +88,8 @@ __device__ __forceinline__ void start_values(
     float (&output)[T::head / 2], const std::uint32_t (&weights)[T::planes][T::keys / 16][4],
     std::uint64_t values) {
   using Element = typename T::Element;
-  start_products<T::planes, T::keys / 16>([&](int left, int right, int step, bool adds) {
+  constexpr int steps = T::keys / 16;
+  const auto add_step = [&](int left, int right, int step, bool adds) {
     const auto operand =
         advance(values, (right * T::blocks * T::keys + step * 16) * block_row_bytes);
     const auto& weight = weights[left][step];
@@ -101,7 +102,9 @@ __device__ __forceinline__ void start_values(
     } else {
       add_values<Element>(output, weight, operand, add);
     }
-  });
+    if (T::flow.halves_values && step == steps / 2 - 1) end_products();
+  };
+  start_products<T::planes, steps>(add_step);
 }
 
 template <class T>
@@ -142,12 +145,11 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
     for (float& element : output) element = 0;
 
     // Weights as the left operand: of one plane packed as they come.
+    const auto keep = [&](int pair, float x, float y) {
+      if constexpr (T::planes == 1) weights[0][pair / 4][pair % 4] = pack<Element>(x, y);
+    };
     const auto weigh = [&](float2 factors) {
-      softmax.weigh(scores, arguments.scale, factors, [&](int pair) {
-        if constexpr (T::planes == 1) {
-          weights[0][pair / 4][pair % 4] = pack<Element>(scores[2 * pair], scores[2 * pair + 1]);
-        }
-      });
+      softmax.weigh(scores, arguments.scale, factors, keep);
       if constexpr (T::planes > 1) as_operands<Element>(weights, scores);
     };
     using BlockTurn = Turn<T::stages>;
@@ -170,18 +172,20 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
                         right);
       }
     };
+    const auto hide_unseen = [&](int block) {
+      pin(scores);
+      if (!range.needs_mask(block, T::keys)) return;
+      const int row = first_row + me.row, column = block * T::keys + me.column;
+      hide(scores, from_column(seen_keys(shape, row), column),
+           from_column(seen_keys(shape, row + 8), column));
+    };
     // Takes a block's scores in, and returns by what earlier weights shrink. Giving the keys back
     // depends on the maxima, and so stands behind them, as does the wait for values that follows:
     // the assembler moves a wait for products in front of arithmetic that was to run under them.
     // One and two warpgroups wait a little later. What is asked is always so, of NaN too (scales
     // are positive), but the compiler does not know.
     const auto end_scores = [&](int block, BlockTurn turn) {
-      pin(scores);
-      if (range.needs_mask(block, T::keys)) {
-        const int row = first_row + me.row, column = block * T::keys + me.column;
-        hide(scores, from_column(seen_keys(shape, row), column),
-             from_column(seen_keys(shape, row + 8), column));
-      }
+      hide_unseen(block);
       const float2 factors = softmax.raise(scores, arguments.scale);
       const bool computed =
           T::groups > 2 ? softmax.most[0] >= arguments.scale.least : !(factors.x + factors.y > 3);
@@ -207,6 +211,45 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
       release(shared.values_empty[turn.stage], me);
     };
 
+    // The block's weights, and the values of the block before, which are still being computed.
+    const auto weigh_beneath_values = [&](int block, BlockTurn before) {
+      wait_for_products<1>();
+      const float2 factors = end_scores(block, turn);
+      wait_for_products<0>();
+      end_values(before);
+      scale_rows(output, factors);
+      weigh(factors);
+    };
+    bool keys_there = false, values_there = false;
+    // The same by guesses. The scores are still there where they do not hold.
+    const auto guess_beneath_values = [&](int block, BlockTurn before) {
+      constexpr int all = T::keys / 2;
+      constexpr int beneath = T::flow.halves_values ? T::keys / 32 * 8 : 0;
+      wait_for_products<1>();
+      hide_unseen(block);
+      Guess guess = softmax.guess(arguments.scale);
+      guess.template weigh<0, beneath>(scores, keep);
+      // As in end_scores.
+      const bool computed = !(guess.sum[0] + guess.sum[1] < arguments.scale.least);
+      if (beneath == 0 || computed) release(shared.keys_empty[turn.stage], me);
+      wait_for_products<0>();
+      end_values(before);
+      if constexpr (T::flow.looks_ahead) {
+        BlockTurn after = turn;
+        after.advance();
+        values_there = phase_has_ended_now(shared.values_full[turn.stage], turn.parity);
+        keys_there = phase_has_ended_now(shared.keys_full[after.stage], after.parity);
+      }
+      guess.template weigh<beneath, all>(scores, keep);
+      if (guess.holds()) {
+        softmax.take(guess);
+      } else {
+        const float2 factors = softmax.raise(scores, arguments.scale);
+        scale_rows(output, factors);
+        weigh(factors);
+      }
+    };
+
     wait(shared.queries_full[mine.stage], mine.parity);
     if constexpr (T::flow.queries_in_registers) {
       read_queries<T>(my_queries, shared_address(shared.queries[mine.stage]), me);
@@ -222,18 +265,17 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
         for (int block = range.end - 2; block >= range.first; --block) {
           const BlockTurn before = turn;
           turn.advance();
-          await_scores(turn);
-          await_values(before);
+          if (!keys_there) await_scores(turn);
+          if (!values_there) await_values(before);
           Turns<T>::take(me.group);
           begin_scores(turn);
           begin_values(before);
           Turns<T>::pass(me.group);
-          wait_for_products<1>();
-          const float2 factors = end_scores(block, turn);
-          wait_for_products<0>();
-          end_values(before);
-          scale_rows(output, factors);
-          weigh(factors);
+          if constexpr (T::flow.guesses) {
+            guess_beneath_values(block, before);
+          } else {
+            weigh_beneath_values(block, before);
+          }
         }
         if constexpr (!T::output_over_queries) release(shared.queries_empty[mine.stage], me);
         await_values(turn);

@@ -12,18 +12,26 @@
 // the forward's own log.
 namespace assay::flash {
 
+// Of the ways to a block's weights, what is fastest at a head's size.
+constexpr Flow flow_of(int head) {
+  if (head <= 96) return {.guesses = true};
+  return {.guesses = true, .halves_values = true, .looks_ahead = true};
+}
+
 // Heads that leave multiprocessors idle: a warpgroup on each, and so twice as many.
 template <class Element, int head>
-using Few = Tile<Element, head, /*groups=*/1, /*keys=*/128, /*stages=*/2, /*query_stages=*/1>;
+using Few = Tile<Element, head, /*groups=*/1, /*keys=*/128, /*stages=*/2, /*query_stages=*/1,
+                 flow_of(head)>;
 // Short sequences: with 192 queries more of a tile would lie beyond the diagonal.
 template <class Element, int head>
 using Short = Tile<Element, head, /*groups=*/2, /*keys=*/128, /*stages=*/(head <= 64 ? 4 : 2),
-                   /*query_stages=*/2>;
+                   /*query_stages=*/2, flow_of(head)>;
 // Long ones: exponentials take as long as products, which three warpgroups hide. 96 keys leave
 // registers for up to 96 columns of output.
 template <class Element, int head>
-using Long = Tile<Element, head, /*groups=*/3, /*keys=*/(head <= 64 ? 128 : 96),
-                  /*stages=*/(head <= 64 ? 4 : 2), /*query_stages=*/(head <= 64 ? 2 : 1)>;
+using Long =
+    Tile<Element, head, /*groups=*/3, /*keys=*/(head <= 64 ? 128 : 96),
+         /*stages=*/(head <= 64 ? 4 : 2), /*query_stages=*/(head <= 64 ? 2 : 1), flow_of(head)>;
 template <class Element>
 using Widest = Tile<Element, 256, /*groups=*/2, /*keys=*/80, /*stages=*/2, /*query_stages=*/1>;
 

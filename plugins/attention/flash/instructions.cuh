@@ -48,6 +48,18 @@ __device__ inline bool phase_has_ended(std::uint64_t& barrier, int parity) {
   return ended != 0;
 }
 
+// The same at once, where phase_has_ended may wait a while.
+__device__ inline bool phase_has_ended_now(std::uint64_t& barrier, int parity) {
+  std::uint32_t ended;
+  asm volatile(
+      "{.reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;"
+      "selp.u32 %0, 1, 0, p;}"
+      : "=r"(ended)
+      : "r"(shared_address(&barrier)), "r"(parity)
+      : "memory");
+  return ended != 0;
+}
+
 // Returns once the phase of this parity has ended. The phase before a barrier's first counts as
 // ended with parity 1.
 __device__ inline void wait(std::uint64_t& barrier, int parity) {

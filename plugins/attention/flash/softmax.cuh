@@ -49,8 +49,35 @@ struct Exponent {
   }
 };
 
+// Weights of a block beside the largest scores of the blocks before it, as if it had no larger.
+// Where it has, they are above 1, which does not matter until a format ends; scores that grow by so
+// much from one block to the next are rare.
+struct Guess {
+  Exponent exponents[2];
+  float sum[2] = {0, 0};  // this thread's part of the weights' sum
+
+  // Weighs scores [first, end). `use` gets pairs of weights behind their number.
+  template <int first, int end, int count, class Use>
+  __device__ __forceinline__ void weigh(const float (&scores)[count], const Use& use) {
+#pragma unroll
+    for (int i = first; i < end; i += 2) {
+      const int row = i / 2 % 2;
+      const float x = exponents[row].weight(scores[i]), y = exponents[row].weight(scores[i + 1]);
+      sum[row] += x;
+      sum[row] += y;
+      use(i / 2, x, y);
+    }
+  }
+
+  // Of all lanes' rows: fp16 ends at 65,504. Never of NaN, nor of scores beside none.
+  __device__ bool holds() const {
+    constexpr float largest_sum = 0x1p12F;
+    return __all_sync(~0U, sum[0] + sum[1] <= largest_sum);
+  }
+};
+
 struct Softmax {
-  float most[2];          // largest score so far
+  float most[2];          // largest score so far, but for those in guesses that held
   float sum[2] = {0, 0};  // this thread's part of the weights' sum
 
   // A row that has seen no key has the least score whose product with either scale is a number.
@@ -79,7 +106,7 @@ struct Softmax {
     return shrunk;
   }
 
-  // Replaces these scores by weights, pairs of which `use` gets with their number.
+  // Replaces these scores by weights, of which `use` gets pairs behind their number.
   template <int count, class Use>
   __device__ __forceinline__ void weigh(float (&scores)[count], const Scale& scale, float2 shrunk,
                                         const Use& use) {
@@ -93,8 +120,16 @@ struct Softmax {
       scores[i + 1] = exponents[row].weight(scores[i + 1]);
       sum[row] += scores[i];
       sum[row] += scores[i + 1];
-      use(i / 2);
+      use(i / 2, scores[i], scores[i + 1]);
     }
+  }
+
+  __device__ Guess guess(const Scale& scale) const {
+    return {{Exponent(most[0], scale), Exponent(most[1], scale)}};
+  }
+  __device__ void take(const Guess& held) {
+    sum[0] += held.sum[0];
+    sum[1] += held.sum[1];
   }
 
   // Takes in the rows' softmax over other keys, and returns by what this one's weighted values

@@ -25,6 +25,14 @@ struct Flow {
   // Queries are read into registers once a tile: the tensor cores then read only keys and values
   // from shared memory.
   bool queries_in_registers = false;
+  // A block's weights are computed beside the largest scores of the blocks before, its own looked
+  // for only where some weight comes out too large.
+  bool guesses = false;
+  // With guesses: the products with V in two groups, beneath the second of which the weights whose
+  // products have ended are made anew.
+  bool halves_values = false;
+  // With guesses: whether the next block's buffers are full is asked beneath exponentials.
+  bool looks_ahead = false;
 };
 
 // Elements as the tensor cores take them: of 2 bytes, or fp32 in three planes of bf16.
@@ -65,7 +73,8 @@ struct Tile {
   static_assert(keys % 16 == 0 && keys <= 256, "a step of a product has 16 keys");
   static_assert(groups >= 1 && groups <= 3);
   static_assert(!output_over_queries || query_stages == 1);
-  static_assert(planes == 1 || !(flow.queries_in_registers || flow.split_values));
+  static_assert(planes == 1 || !(flow.queries_in_registers || flow.split_values || flow.guesses));
+  static_assert(flow.guesses ? flow.overlap : !(flow.halves_values || flow.looks_ahead));
 };
 
 template <class T>

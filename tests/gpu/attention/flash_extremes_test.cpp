@@ -153,6 +153,36 @@ TEST_P(FlashExtremes, NarrowNumbersMayBeHugeOrTiny) {
   }
 }
 
+// Keys are taken in from the last to the first, and weights beside what came before: scores that
+// grow by less than 2^12 from one block to the next, by that in a few, and by more than exponents
+// hold.
+TEST_P(FlashExtremes, ScoresMayGrowFromBlockToBlock) {
+  constexpr double block = 128, ln_2 = 0.693147180559945;
+  for (const auto dtype : {at::kBFloat16, at::kHalf}) {
+    for (const std::int64_t head : {64, 80, 128}) {
+      for (const std::int64_t seq : {900, 2304}) {
+        for (const double bits : {1, 5, 13, 60, 140}) {
+          SCOPED_TRACE(std::string(c10::toString(dtype)) + ", head " + std::to_string(head) + ", " +
+                       std::to_string(seq) + " keys, " + std::to_string(bits) + " bits");
+          DrawnInputs drawn = draw({"", {1, 2, seq, seq, head}, dtype, seq < 1000});
+          if (const auto reason = refusal_of(*attention_, drawn.in)) GTEST_SKIP() << *reason;
+          const double of_key = bits / block * ln_2 * std::sqrt(static_cast<double>(head));
+          drawn.in.q.select(-1, 0).fill_(1);
+          drawn.in.k.select(-1, 0).copy_(at::linspace(of_key * static_cast<double>(seq), of_key,
+                                                      seq, drawn.in.q.options().dtype(at::kFloat)));
+          const auto right = textbook_results(drawn.in, drawn.dout, at::kDouble);
+          const auto made = results_of(*attention_, drawn);
+          for (const std::size_t i : {0, 4}) {  // out and dv
+            EXPECT_LE(largest_error(made[i], right[i]), 0.005 * largest(right[i]) + 2e-3)
+                << result_names[i];
+          }
+          EXPECT_LE(largest_error(made[1], right[1]), 1e-6 * largest(right[1]) + 1e-5);
+        }
+      }
+    }
+  }
+}
+
 // The course's own test of the kernel: batch 4, 128 × 128, d 64, within 1e-2.
 TEST_P(FlashExtremes, TheCoursesTolerancesHold) {
   for (const bool causal : {false, true}) {

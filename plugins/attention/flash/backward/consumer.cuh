@@ -235,6 +235,7 @@ __device__ __forceinline__ void consume_tile(const BackwardArguments& arguments,
     is_first = false;
     wait_for_products<0>();
     pin(dk);
+    __syncwarp();  // all lanes have read log-sum-exps and D
     if (me.lane == 0) arrive(shared.queries_empty[turn.stage]);
   });
   if (blocks.total == 0) {
