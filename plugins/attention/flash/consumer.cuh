@@ -241,7 +241,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
         keys_there = phase_has_ended_now(shared.keys_full[after.stage], after.parity);
       }
       guess.template weigh<beneath, all>(scores, keep);
-      if (guess.holds()) {
+      if (guess.template holds<Element>()) {
         softmax.take(guess);
       } else {
         const float2 factors = softmax.raise(scores, arguments.scale);

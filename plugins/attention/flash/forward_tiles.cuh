@@ -32,6 +32,10 @@ template <class Element, int head>
 using Long =
     Tile<Element, head, /*groups=*/3, /*keys=*/(head <= 64 ? 128 : 96),
          /*stages=*/(head <= 64 ? 4 : 2), /*query_stages=*/(head <= 64 ? 2 : 1), flow_of(head)>;
+// Products hide exponentials there; more keys of a block read queries less often.
+template <class Element>
+using LongWide =
+    Tile<Element, 128, /*groups=*/2, /*keys=*/144, /*stages=*/2, /*query_stages=*/1, flow_of(128)>;
 template <class Element>
 using Widest = Tile<Element, 256, /*groups=*/2, /*keys=*/80, /*stages=*/2, /*query_stages=*/1>;
 
@@ -59,11 +63,12 @@ auto with_tile(const Shape& shape, const auto& use) {
   if (is_few(shape, processors_of_device())) {
     return shape.head <= 64 ? use(Few<Element, 64>()) : use(Few<Element, 128>());
   }
-  if (shape.head > 96) return use(Short<Element, 128>());
   if (is_long(shape)) {
+    if (shape.head > 96) return use(LongWide<Element>());
     if (shape.head <= 64) return use(Long<Element, 64>());
     return shape.head <= 80 ? use(Long<Element, 80>()) : use(Long<Element, 96>());
   }
+  if (shape.head > 96) return use(Short<Element, 128>());
   if (shape.head <= 64) return use(Short<Element, 64>());
   return shape.head <= 80 ? use(Short<Element, 80>()) : use(Short<Element, 96>());
 }

