@@ -5,6 +5,7 @@
 #include "output.cuh"
 #include "planes/pairs.cuh"
 #include "problem.h"
+#include "schedule.cuh"
 #include "score_products.cuh"
 #include "softmax.cuh"
 #include "tile.cuh"
@@ -137,9 +138,10 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
     if (work.w < 0) break;
 
     const Turn<T::query_stages> mine(__shfl_sync(~0u, tiles++, 0));
-    const int first_row = work.x * T::rows;
-    const BlockRange all = seen_blocks(shape, first_row, T::rows, T::keys);
-    const BlockRange range = all.part(work.w, arguments.parts.blocks);
+    const int first_row = first_row_of<T>(shape, work.x);
+    const BlockRange loaded =
+        seen_blocks(shape, first_row, T::rows, T::keys).part(work.w, arguments.parts.blocks);
+    const BlockRange range = blocks_of_group<T>(shape, first_row, me.group, loaded);
     Softmax softmax(arguments.scale);
 #pragma unroll
     for (float& element : output) element = 0;
@@ -153,14 +155,29 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
       if constexpr (T::planes > 1) as_operands<Element>(weights, scores);
     };
     using BlockTurn = Turn<T::stages>;
-    BlockTurn turn(__shfl_sync(~0u, blocks, 0));
-    blocks += range.count();
     const auto await_scores = [&](BlockTurn turn) {
       wait(shared.keys_full[turn.stage], turn.parity);
     };
     const auto await_values = [&](BlockTurn turn) {
       wait(shared.values_full[turn.stage], turn.parity);
     };
+    // Blocks of which only other warpgroups see something.
+    const auto pass_over = [&](int count) {
+      for (const unsigned end = blocks + count; blocks != end; ++blocks) {
+        const BlockTurn passed(blocks);
+        await_scores(passed);
+        Turns<T>::take(me.group);
+        Turns<T>::pass(me.group);
+        __syncwarp();
+        release(shared.keys_empty[passed.stage], me);
+        await_values(passed);
+        __syncwarp();
+        release(shared.values_empty[passed.stage], me);
+      }
+    };
+    pass_over(loaded.end - range.end);
+    BlockTurn turn(__shfl_sync(~0u, blocks, 0));
+    blocks += range.count();
     const auto begin_scores = [&](BlockTurn turn) {
       const std::uint64_t right = advance(all_keys, turn.stage * T::key_bytes);
       if constexpr (T::flow.queries_in_registers) {
@@ -303,6 +320,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
       }
       if constexpr (!T::output_over_queries) release(shared.queries_empty[mine.stage], me);
     }
+    pass_over(range.first - loaded.first);
 
     finish_item<T>(output, softmax, arguments, shared, work, mine.stage, me);
   }

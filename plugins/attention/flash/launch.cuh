@@ -116,9 +116,10 @@ inline int processors_of_device() {
   return processors;
 }
 
+// Blocks of keys of a tile.
 template <class T>
-int row_tiles(const Shape& shape) {
-  return (shape.queries + T::rows - 1) / T::rows;
+int blocks_of(const Shape& shape, int row_tile) {
+  return seen_blocks(shape, first_row_of<T>(shape, row_tile), T::rows, T::keys).count();
 }
 
 // How the keys of a tile are shared: in parts of so many blocks of keys (0: not), or evenly among
@@ -131,11 +132,7 @@ struct Sharing {
 template <class T>
 Parts parts_of(const Shape& shape, Sharing wanted) {
   Parts parts;
-  const int tiles = row_tiles<T>(shape);
-  const auto blocks = [&](int row_tile) {
-    return seen_blocks(shape, row_tile * T::rows, T::rows, T::keys).count();
-  };
-  const int longest = blocks(tiles - 1);
+  const int longest = blocks_of<T>(shape, row_tiles<T>(shape) - 1);
   // With a window all tiles are short; and the first row tile with a part is found from the mask's
   // edge.
   if (shape.window > 0) return parts;
@@ -148,7 +145,7 @@ Parts parts_of(const Shape& shape, Sharing wanted) {
   parts.blocks = std::max(wanted.blocks, (longest + Parts::most - 1) / Parts::most);
   parts.count = (longest + parts.blocks - 1) / parts.blocks;
   for (int part = 1, row_tile = 0; part < parts.count; ++part) {
-    while (blocks(row_tile) <= part * parts.blocks) ++row_tile;
+    while (blocks_of<T>(shape, row_tile) <= part * parts.blocks) ++row_tile;
     parts.first_row_tile[part] = row_tile;
   }
   return parts;
@@ -164,7 +161,7 @@ Sharing balanced_sharing(const Shape& shape, int processors) {
   std::int64_t blocks = 0;
   int longest = 0;
   for (int row_tile = 0; row_tile < tiles; ++row_tile) {
-    longest = seen_blocks(shape, row_tile * T::rows, T::rows, T::keys).count();
+    longest = blocks_of<T>(shape, row_tile);
     blocks += longest;
   }
   const auto heads = std::int64_t{shape.batch} * shape.heads;

@@ -5,6 +5,7 @@
 #include "parts.cuh"
 #include "planes/write_floats.cuh"
 #include "problem.h"
+#include "schedule.cuh"
 #include "softmax.cuh"
 #include "threads.cuh"
 #include "tile.cuh"
@@ -83,7 +84,7 @@ __device__ __forceinline__ void finish_item(float (&output)[T::head / 2], Softma
                                             const Arguments& arguments, Shared<T>& shared,
                                             int4 work, int query_stage, const Consumer& me) {
   const Shape& shape = arguments.shape;
-  const int first_row = work.x * T::rows;
+  const int first_row = first_row_of<T>(shape, work.x);
   const int blocks = seen_blocks(shape, first_row, T::rows, T::keys).count();
   const int tile = (work.z * shape.heads + work.y) * arguments.row_tiles + work.x;
   const int parts = (blocks + arguments.parts.blocks - 1) / arguments.parts.blocks;
@@ -96,7 +97,8 @@ __device__ __forceinline__ void finish_item(float (&output)[T::head / 2], Softma
   }
   // The queries' buffer is free for output once the whole warpgroup has read them.
   if constexpr (T::output_over_queries) wait_named(1 + T::groups + me.group, warpgroup);
-  if (whole) {
+  const bool has_queries = first_row + me.group * group_rows >= 0;
+  if (whole && has_queries) {
     float* const lse =
         arguments.lse + (static_cast<std::int64_t>(work.z) * shape.heads + work.y) * shape.queries;
     finish_rows<T>(output, softmax, arguments, lse, first_row, me);

@@ -48,7 +48,7 @@ __device__ void produce(const Arguments& arguments, Shared<T>& shared) {
   int number = static_cast<int>(blockIdx.x);
   while (number < arguments.items) {
     const Work work = item_at(arguments, number);
-    const int first_row = work.row_tile * T::rows;
+    const int first_row = first_row_of<T>(shape, work.row_tile);
     const BlockRange range =
         seen_blocks(shape, first_row, T::rows, T::keys).part(work.part, arguments.parts.blocks);
     Place place = {0, first_row, work.head, work.batch};

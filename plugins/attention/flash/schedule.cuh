@@ -1,11 +1,36 @@
 #pragma once
 
+#include "mask.cuh"
 #include "problem.h"
+#include "tile.cuh"
 
 // Which work is whose turn.
 namespace assay::flash {
 
-// A part of the keys of queries row_tile · rows … of a head.
+template <class T>
+__host__ __device__ int row_tiles(const Shape& shape) {
+  return (shape.queries + T::rows - 1) / T::rows;
+}
+
+// A tile's first row. Under a causal mask tiles end with the last warpgroup that has a query: the
+// tile cut off is then the first, which sees the fewest keys. Its rows in front of the queries are
+// those of whole warpgroups.
+template <class T>
+__host__ __device__ int first_row_of(const Shape& shape, int row_tile) {
+  if (!T::fits_mask || !shape.causal) return row_tile * T::rows;
+  const int end = (shape.queries + group_rows - 1) / group_rows * group_rows;
+  return end - (row_tiles<T>(shape) - row_tile) * T::rows;
+}
+
+// The blocks that a warpgroup computes, of those loaded for its tile.
+template <class T>
+__host__ __device__ BlockRange blocks_of_group(const Shape& shape, int first_row, int group,
+                                               const BlockRange& loaded) {
+  if constexpr (!T::fits_mask) return loaded;
+  return seen_blocks(shape, first_row + group * group_rows, group_rows, T::keys).among(loaded);
+}
+
+// A part of the keys of a tile of a head's queries.
 struct Work {
   int row_tile, head, batch, part;
 };

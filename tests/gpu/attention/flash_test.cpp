@@ -105,8 +105,9 @@ TEST_P(Flash, LaunchesNoKernelButTheProjects) {
 
 // Beside the conformance suite's small shapes: more tiles than the GPU takes at once, tiles whose
 // keys, or queries, are shared among blocks of threads, in clusters or not, each compiled tile with
-// a length that divides nothing, many more tiles of keys than the GPU takes at once, and, among
-// them, tiles that no query sees.
+// a length that divides nothing, causal ones whose first tile begins in front of the queries and
+// whose warpgroups see different blocks, many more tiles of keys than the GPU takes at once, and,
+// among them, tiles that no query sees.
 INSTANTIATE_TEST_SUITE_P(
     Gpu, Flash,
     testing::Values(
@@ -126,6 +127,19 @@ INSTANTIATE_TEST_SUITE_P(
         KernelCase{"shared_tiles", {1, 1, 4099, 4099, 128}},
         KernelCase{"shared_grouped_tiles", {1, 6, 2050, 2050, 80}, at::kBFloat16, true, 2},
         KernelCase{"shared_full_tiles", {1, 2, 3001, 1999, 96}, at::kBFloat16, false},
+        KernelCase{"shared_cut_tiles", {1, 6, 2150, 2150, 64}},
+        KernelCase{"shared_cut_tiles_middle", {1, 6, 2150, 2222, 80}, at::kHalf, true, 3},
+        KernelCase{"one_query", {17, 8, 1, 1, 64}},
+        KernelCase{"one_query_more_keys", {17, 8, 1, 333, 80}, at::kBFloat16, true, 2},
+        KernelCase{"cut_to_65", {9, 8, 65, 65, 96}},
+        KernelCase{"cut_to_191", {6, 8, 191, 191, 64}, at::kHalf},
+        KernelCase{"cut_to_193", {5, 8, 193, 193, 128}},
+        KernelCase{"cut_to_257", {3, 12, 257, 257, 64}},
+        KernelCase{"cut_to_1000", {1, 12, 1000, 1000, 64}},
+        KernelCase{"cut_windowed", {1, 12, 1000, 1000, 64}, at::kBFloat16, true, 3, 70},
+        KernelCase{"cut_windowed_more_keys", {3, 12, 321, 700, 64}, at::kBFloat16, true, 0, 190},
+        KernelCase{"cut_more_keys", {3, 12, 300, 1000, 64}, at::kBFloat16, true, 4},
+        KernelCase{"cut_more_queries", {1, 12, 1000, 300, 64}},
         KernelCase{"more_keys", {2, 3, 777, 1555, 80}},
         KernelCase{"more_queries", {2, 3, 1555, 777, 128}},
         KernelCase{"windowed", {1, 8, 1111, 1111, 128}, at::kBFloat16, true, 2, 200},
