@@ -193,8 +193,13 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
       pin(scores);
       if (!range.needs_mask(block, T::keys)) return;
       const int row = first_row + me.row, column = block * T::keys + me.column;
-      hide(scores, from_column(seen_keys(shape, row), column),
-           from_column(seen_keys(shape, row + 8), column));
+      const KeyRange upper = from_column(seen_keys(shape, row), column);
+      const KeyRange lower = from_column(seen_keys(shape, row + 8), column);
+      if constexpr (T::fits_mask) {
+        hide_by_bits(scores, upper, lower);
+      } else {
+        hide(scores, upper, lower);
+      }
     };
     // Takes a block's scores in, and returns by what earlier weights shrink. Giving the keys back
     // depends on the maxima, and so stands behind them, as does the wait for values that follows:

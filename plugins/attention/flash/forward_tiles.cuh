@@ -56,12 +56,12 @@ inline bool is_long(const Shape& shape) {
   return (shape.window > 0 ? std::min(shape.window, shape.keys) : shape.keys) > short_keys;
 }
 
-// Under a causal mask narrow heads gain from three warpgroups early: with 128 keys in a block each
-// passes over what it does not see, and the tile cut off is the one that costs least. Up to 256
-// queries are as many tiles of two.
+// Narrow heads gain from three warpgroups early: under a causal mask each passes over blocks that
+// it does not see, and the tile cut off is the one that costs least. Up to 256 queries are as many
+// tiles of two.
 inline bool is_tall(const Shape& shape) {
   constexpr int short_queries = 256;
-  return shape.head <= 64 && shape.causal && shape.queries > short_queries;
+  return shape.head <= 64 && shape.queries > short_queries;
 }
 
 // Calls `use` with the tile that serves a problem.

@@ -64,6 +64,20 @@ __host__ __device__ inline BlockRange seen_blocks(const Shape& shape, int first_
   return range;
 }
 
+// Scores of keys outside a thread's two ranges become −∞. Register 4i + 2r + c is that of row r and
+// column 8i + c; the ranges count from the thread's first column.
+template <int count>
+__device__ __forceinline__ void hide(float (&scores)[count], KeyRange upper, KeyRange lower) {
+#pragma unroll
+  for (int i = 0; i < count; ++i) {
+    const KeyRange seen = i / 2 % 2 == 0 ? upper : lower;
+    const int column = i / 4 * 8 + i % 2;
+    const bool hidden =
+        static_cast<unsigned>(column - seen.first) >= static_cast<unsigned>(seen.end - seen.first);
+    if (hidden) scores[i] = -INFINITY;
+  }
+}
+
 // Of a row's scores, two of every eight columns, those in columns below `column`.
 __host__ __device__ inline int scores_below(int column) {
   const int columns = column > 0 ? column : 0;
@@ -75,11 +89,11 @@ __device__ inline std::uint32_t bits_below(int count) {
   return __funnelshift_lc(~0u, 0, count > 0 ? count : 0);
 }
 
-// Scores of keys outside a thread's two ranges become −∞. Register 4i + 2r + c is that of row r and
-// column 8i + c; the ranges count from the thread's first column. By bits, which become predicates
-// several at a time.
+// The same by bits, which become predicates several at a time: two thirds of the instructions. Two
+// warpgroups are slower with it, three faster.
 template <int count>
-__device__ __forceinline__ void hide(float (&scores)[count], KeyRange upper, KeyRange lower) {
+__device__ __forceinline__ void hide_by_bits(float (&scores)[count], KeyRange upper,
+                                             KeyRange lower) {
   constexpr int bits = 32;
 #pragma unroll
   for (int row = 0; row < 2; ++row) {
