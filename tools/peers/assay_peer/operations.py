@@ -72,8 +72,10 @@ class OperationProgram(Program):
         gradients = [self.dout] if self.dsum is None else [self.dout, self.dsum]
         # Not kept in the leaves, which would copy a gradient that two of them share. They would also
         # have it lie as they do.
-        found = torch.autograd.grad(list(self._results.values()), list(self.leaves.values()),
-                                    gradients, allow_unused=True)
+        # On this thread, as assay's: one of autograd's own would have to be woken and waited for.
+        with torch.autograd.set_multithreading_enabled(False):
+            found = torch.autograd.grad(list(self._results.values()), list(self.leaves.values()),
+                                        gradients, allow_unused=True)
         self._gradients = {
             name: gradient if gradient is None or lies_like(gradient, leaf)
             else torch.empty_like(leaf, dtype=gradient.dtype).copy_(gradient)
