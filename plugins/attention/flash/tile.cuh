@@ -60,8 +60,8 @@ struct Tile {
       !writes_floats && (query_stages + 1) * query_bytes + 2 * stages * key_bytes > 230'000;
   static constexpr int consumer_warps = groups * warpgroup / warp;
   static constexpr int threads = (groups + 1) * warpgroup;
-  // Whether a tile follows the mask by warpgroups (schedule.cuh). Two of them see the same blocks of
-  // 128 keys where lengths are round, and only lose.
+  // Whether a tile follows the mask by warpgroups (schedule.cuh). Two of them see the same blocks
+  // of 128 keys where lengths are round, and only lose.
   static constexpr bool fits_mask = groups > 2;
   static constexpr bool may_share_in_cluster = groups == 1;  // serves heads that leave chips idle
 
