@@ -242,8 +242,8 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
       scale_rows(output, factors);
       weigh(factors);
     };
-    bool keys_there = false, values_there = false;
-    // The same by guesses. The scores are still there where they do not hold.
+    bool keys_there = false, values_there = false;  // of the next block, where it looks ahead
+    // The same by guesses. One that does not hold leaves the scores as they were.
     const auto guess_beneath_values = [&](int block, BlockTurn before) {
       constexpr int all = T::keys / 2;
       constexpr int beneath = T::flow.halves_values ? T::keys / 32 * 8 : 0;
@@ -251,7 +251,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
       hide_unseen(block);
       Guess guess = softmax.guess(arguments.scale);
       guess.template weigh<0, beneath>(scores, keep);
-      // As in end_scores.
+      // Always so, but the keys are then given back behind the exponentials, as in end_scores.
       const bool computed = !(guess.sum[0] + guess.sum[1] < arguments.scale.least);
       if (beneath == 0 || computed) release(shared.keys_empty[turn.stage], me);
       wait_for_products<0>();
@@ -305,6 +305,7 @@ __device__ void consume(const Arguments& arguments, Shared<T>& shared, int threa
         wait_for_products<0>();
         end_values(turn);
       } else if constexpr (!T::output_over_queries) {
+        __syncwarp();  // all lanes have seen that the queries are there
         release(shared.queries_empty[mine.stage], me);
       }
     } else {

@@ -12,7 +12,7 @@
 // the forward's own log.
 namespace assay::flash {
 
-// Of the ways to a block's weights, what is fastest at a head's size.
+// Of the ways to a block's weights, what is fastest at a head's size (log 19).
 constexpr Flow flow_of(int head) {
   if (head <= 96) return {.guesses = true};
   return {.guesses = true, .halves_values = true, .looks_ahead = true};
@@ -22,7 +22,7 @@ constexpr Flow flow_of(int head) {
 template <class Element, int head>
 using Few = Tile<Element, head, /*groups=*/1, /*keys=*/128, /*stages=*/2, /*query_stages=*/1,
                  flow_of(head)>;
-// Short sequences: of 192 queries more would lie in vain beyond the last, or the diagonal.
+// Short sequences: with 192 queries more of a tile would lie beyond the last, or the diagonal.
 template <class Element, int head>
 using Short = Tile<Element, head, /*groups=*/2, /*keys=*/128, /*stages=*/(head <= 64 ? 4 : 2),
                    /*query_stages=*/2, flow_of(head)>;
@@ -56,9 +56,8 @@ inline bool is_long(const Shape& shape) {
   return (shape.window > 0 ? std::min(shape.window, shape.keys) : shape.keys) > short_keys;
 }
 
-// Narrow heads gain from three warpgroups early: under a causal mask each passes over blocks that
-// it does not see, and the tile cut off is the one that costs least. Up to 256 queries are as many
-// tiles of two.
+// Narrow heads gain from three warpgroups early: a fifth where nothing is masked, a seventh under a
+// causal mask, which each follows by itself. Up to 256 queries take no fewer tiles than with two.
 inline bool is_tall(const Shape& shape) {
   constexpr int short_queries = 256;
   return shape.head <= 64 && shape.queries > short_queries;

@@ -48,7 +48,7 @@ __device__ inline bool phase_has_ended(std::uint64_t& barrier, int parity) {
   return ended != 0;
 }
 
-// The same at once, where phase_has_ended may wait a while.
+// Without waiting; phase_has_ended may wait a while.
 __device__ inline bool phase_has_ended_now(std::uint64_t& barrier, int parity) {
   std::uint32_t ended;
   asm volatile(

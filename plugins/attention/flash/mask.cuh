@@ -38,7 +38,8 @@ struct BlockRange {
     const int part_end = at_least_first(end - part * blocks);
     return {at_least_first(part_end - blocks), part_end, seen_by_all};
   }
-  // Those that are among `loaded`, which are others' too; none lies between two of them.
+  // The part of them in `loaded`. An empty one lies within its bounds: what is left on both sides
+  // adds up.
   __host__ __device__ BlockRange among(const BlockRange& loaded) const {
     const auto within = [](int block, int first, int end) {
       return block < first ? first : block > end ? end : block;
@@ -89,7 +90,7 @@ __device__ inline std::uint32_t bits_below(int count) {
   return __funnelshift_lc(~0u, 0, count > 0 ? count : 0);
 }
 
-// The same by bits, which become predicates several at a time: two thirds of the instructions. Two
+// hide() by bits, which become predicates several at a time: two thirds of the instructions. Two
 // warpgroups are slower with it, three faster.
 template <int count>
 __device__ __forceinline__ void hide_by_bits(float (&scores)[count], KeyRange upper,

@@ -4,7 +4,7 @@
 #include "problem.h"
 #include "tile.cuh"
 
-// Which work is whose turn.
+// Where tiles lie, and which is whose turn.
 namespace assay::flash {
 
 template <class T>

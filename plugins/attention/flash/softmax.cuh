@@ -32,7 +32,7 @@ __device__ inline float sum_of_row(float value) {
 }
 
 // By what a row's scores are multiplied, and what is subtracted from them: weights are
-// 2^(score · scale − shift), at most 1.
+// 2^(score · scale − shift), at most 1 beside the largest score.
 struct Exponent {
   float scale, shift;
 
@@ -50,13 +50,12 @@ struct Exponent {
 };
 
 // Weights of a block beside the largest scores of the blocks before it, as if it had no larger.
-// Where it has, they are above 1, which does not matter before the end of their format: scores grow
-// by so much in a row's first blocks at most.
+// Where it has, they are above 1, which does no harm until they come near the end of their format.
 struct Guess {
   Exponent exponents[2];
   float sum[2] = {0, 0};  // this thread's part of the weights' sum
 
-  // Weighs scores [first, end). `use` gets pairs of weights behind their number.
+  // Weighs scores [first, end). `use` gets a pair's number and its weights.
   template <int first, int end, int count, class Use>
   __device__ __forceinline__ void weigh(const float (&scores)[count], const Use& use) {
 #pragma unroll
@@ -69,8 +68,9 @@ struct Guess {
     }
   }
 
-  // Of all lanes' rows. fp16 ends at 65,504; of other weights 2^32 leaves values 2^96, beyond which
-  // their sums are no numbers. Never of NaN, nor of scores beside none.
+  // Of all lanes' rows. fp16 ends at 65,504. Other weights could be larger, but not their products
+  // with values: four lanes and 8192 blocks of 2^32 leave values 2^81. Never of NaN, nor of scores
+  // beside none.
   template <class Element>
   __device__ bool holds() const {
     constexpr float largest_sum = std::is_same_v<Element, __half> ? 0x1p15F : 0x1p32F;
@@ -108,7 +108,7 @@ struct Softmax {
     return shrunk;
   }
 
-  // Replaces these scores by weights, of which `use` gets pairs behind their number.
+  // Replaces these scores by weights. `use` gets a pair's number and its weights.
   template <int count, class Use>
   __device__ __forceinline__ void weigh(float (&scores)[count], const Scale& scale, float2 shrunk,
                                         const Use& use) {

@@ -15,7 +15,7 @@ inline constexpr int group_rows = 64;  // queries of a warpgroup: the m of wgmma
 // How the consumers order their work.
 struct Flow {
   // A block's scores are started with the weighted values of the block before, beneath which its
-  // maxima are found.
+  // maxima are found, if they are.
   bool overlap = true;
   // Warpgroups issue products in turns, so that the softmax of one lies over the products of
   // another.

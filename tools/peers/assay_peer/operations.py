@@ -71,8 +71,8 @@ class OperationProgram(Program):
             raise Unsupported(f"this {self.workload} has no backward")
         gradients = [self.dout] if self.dsum is None else [self.dout, self.dsum]
         # Not kept in the leaves, which would copy a gradient that two of them share. They would also
-        # have it lie as they do.
-        # On this thread, as assay's: one of autograd's own would have to be woken and waited for.
+        # have it lie as they do. On this thread, as assay's: one of autograd's own would have to be
+        # woken and waited for.
         with torch.autograd.set_multithreading_enabled(False):
             found = torch.autograd.grad(list(self._results.values()), list(self.leaves.values()),
                                         gradients, allow_unused=True)
