@@ -1,4 +1,4 @@
-// Times tiles of flash's forward beside each other, those that serve (forward_tiles.cuh) and
+// Times tiles of flash's forward beside each other, those that serve (forward/tiles.cuh) and
 // others: replays of a graph of calls in a row, in µs a call. `off` is the largest distance of an
 // output from that of the shape's first tile.
 //   cmake -DASSAY_MICROBENCH=ON build/release && ninja -C build/release microbench_flash_tiles
@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "attention/flash/forward_tiles.cuh"
+#include "attention/flash/forward/tiles.cuh"
 
 namespace {
 

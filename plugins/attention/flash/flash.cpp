@@ -5,13 +5,13 @@
 #include <cmath>
 
 #include "attention/flash/backward/backward.h"
-#include "attention/flash/launch.h"
+#include "attention/flash/forward/forward.h"
 #include "attention/flash/options.h"
 #include "attention/flash_portable/portable_attention.h"
 #include "attention/parts/kernel_tensors.h"
 
 // The project's FlashAttention for Hopper: Dao 2023, "FlashAttention-2"; Shah et al. 2024,
-// "FlashAttention-3". The kernels are in forward.cuh, backward.cuh and, of fp32, planes/; the
+// "FlashAttention-3". The kernels are in forward/, backward/ and, of fp32, planes/; the
 // backward of heads above 128, and fp32's forward of such, are flash_portable's.
 namespace {
 

@@ -49,9 +49,10 @@ struct Exponent {
   }
 };
 
-// Weights of a block beside the largest scores of the blocks before it, as if it had no larger.
-// Where it has, they are above 1, which does no harm until they come near the end of their format.
-struct Guess {
+// The weights of a block, beside the largest scores taken in. Before the block's own are, that is a
+// guess that none is larger: where one is, weights are above 1, which does no harm until they come
+// near the end of their format.
+struct Weighing {
   Exponent exponents[2];
   float sum[2] = {0, 0};  // this thread's part of the weights' sum
 
@@ -68,9 +69,9 @@ struct Guess {
     }
   }
 
-  // Of all lanes' rows. fp16 ends at 65,504. Other weights could be larger, but not their products
-  // with values: four lanes and 8192 blocks of 2^32 leave values 2^81. Never of NaN, nor of scores
-  // beside none.
+  // Whether a guess does, of all lanes' rows. fp16 ends at 65,504. Other weights could be larger,
+  // but not their products with values: four lanes and 8192 blocks of 2^32 leave values 2^81. Never
+  // of NaN, nor of scores beside none.
   template <class Element>
   __device__ bool holds() const {
     constexpr float largest_sum = std::is_same_v<Element, __half> ? 0x1p15F : 0x1p32F;
@@ -79,15 +80,15 @@ struct Guess {
 };
 
 struct Softmax {
-  float most[2];          // largest score so far, but for those in guesses that held
+  float most[2];          // largest score so far, but for those of guesses that held
   float sum[2] = {0, 0};  // this thread's part of the weights' sum
 
   // A row that has seen no key has the least score whose product with either scale is a number.
   __device__ explicit Softmax(const Scale& scale) { most[0] = most[1] = scale.least; }
   __device__ Softmax(float2 most_, float2 sum_) : most{most_.x, most_.y}, sum{sum_.x, sum_.y} {}
 
-  // Takes in a block's scores, and returns by what the weights of earlier blocks shrink. Eight
-  // partial results: a chain of 4 cycles an element would show.
+  // Takes in a block's scores, and returns by what the weights of earlier blocks shrink, as their
+  // sum did. Eight partial results: a chain of 4 cycles an element would show.
   template <int count>
   __device__ __forceinline__ float2 raise(const float (&scores)[count], const Scale& scale) {
     float largest[8];
@@ -105,33 +106,17 @@ struct Softmax {
                            Exponent(grown.y, scale).shrink(most[1])};
     most[0] = grown.x;
     most[1] = grown.y;
+    sum[0] *= shrunk.x;
+    sum[1] *= shrunk.y;
     return shrunk;
   }
 
-  // Replaces these scores by weights. `use` gets a pair's number and its weights.
-  template <int count, class Use>
-  __device__ __forceinline__ void weigh(float (&scores)[count], const Scale& scale, float2 shrunk,
-                                        const Use& use) {
-    const Exponent exponents[2] = {{most[0], scale}, {most[1], scale}};
-    sum[0] *= shrunk.x;
-    sum[1] *= shrunk.y;
-#pragma unroll
-    for (int i = 0; i < count; i += 2) {
-      const int row = i / 2 % 2;
-      scores[i] = exponents[row].weight(scores[i]);
-      scores[i + 1] = exponents[row].weight(scores[i + 1]);
-      sum[row] += scores[i];
-      sum[row] += scores[i + 1];
-      use(i / 2, scores[i], scores[i + 1]);
-    }
-  }
-
-  __device__ Guess guess(const Scale& scale) const {
+  __device__ Weighing weighing(const Scale& scale) const {
     return {{Exponent(most[0], scale), Exponent(most[1], scale)}};
   }
-  __device__ void take(const Guess& held) {
-    sum[0] += held.sum[0];
-    sum[1] += held.sum[1];
+  __device__ void take(const Weighing& block) {
+    sum[0] += block.sum[0];
+    sum[1] += block.sum[1];
   }
 
   // Takes in the rows' softmax over other keys, and returns by what this one's weighted values

@@ -155,11 +155,21 @@ TEST_P(FlashExtremes, NarrowNumbersMayBeHugeOrTiny) {
   }
 }
 
+// Scores of the first feature alone, which grow by so many bits every 128 keys from the last key to
+// the first.
+void let_scores_grow(AttentionInputs& in, double bits) {
+  constexpr double block = 128, ln_2 = 0.693147180559945;
+  const std::int64_t keys = in.k.size(2);
+  const double of_key = bits / block * ln_2 * std::sqrt(static_cast<double>(in.k.size(3)));
+  in.q.select(-1, 0).fill_(1);
+  in.k.select(-1, 0).copy_(at::linspace(of_key * static_cast<double>(keys), of_key, keys,
+                                        in.q.options().dtype(at::kFloat)));
+}
+
 // Keys are taken in from the last to the first, and weighed beside what came before. Scores grow by
 // less than weights may in one block, by more in a few, and by more in each. The backward knows of
 // it by the log-sum-exp alone. Few and many heads take different tiles.
 TEST_P(FlashExtremes, ScoresMayGrowFromBlockToBlock) {
-  constexpr double block = 128, ln_2 = 0.693147180559945;
   for (const auto dtype : {at::kBFloat16, at::kHalf}) {
     for (const std::int64_t head : {64, 80, 96, 128}) {
       for (const auto& [heads, seq, causal] :
@@ -171,10 +181,7 @@ TEST_P(FlashExtremes, ScoresMayGrowFromBlockToBlock) {
                        std::to_string(bits) + " bits");
           DrawnInputs drawn = draw({"", {1, heads, seq, seq, head}, dtype, causal});
           if (const auto reason = refusal_of(*attention_, drawn.in)) GTEST_SKIP() << *reason;
-          const double of_key = bits / block * ln_2 * std::sqrt(static_cast<double>(head));
-          drawn.in.q.select(-1, 0).fill_(1);
-          drawn.in.k.select(-1, 0).copy_(at::linspace(of_key * static_cast<double>(seq), of_key,
-                                                      seq, drawn.in.q.options().dtype(at::kFloat)));
+          let_scores_grow(drawn.in, bits);
           const auto right = textbook_results(drawn.in, drawn.dout, at::kDouble);
           const auto made = results_of(*attention_, drawn);
           for (const std::size_t i : {0, 4}) {  // out and dv
@@ -184,6 +191,23 @@ TEST_P(FlashExtremes, ScoresMayGrowFromBlockToBlock) {
           EXPECT_LE(largest_error(made[1], right[1]), 2e-6 * largest(right[1]) + 1e-5);
         }
       }
+    }
+  }
+}
+
+// Weights beside earlier scores are large where scores grow; their products with large values still
+// end below what fp32 holds.
+TEST_P(FlashExtremes, ValuesMayBeHugeWhereScoresGrow) {
+  for (const std::int64_t head : {64, 128}) {
+    for (const double bits : {13, 26, 31}) {
+      SCOPED_TRACE("head " + std::to_string(head) + ", " + std::to_string(bits) + " bits");
+      DrawnInputs drawn = draw({"", {1, 12, 2304, 2304, head}, at::kBFloat16});
+      if (const auto reason = refusal_of(*attention_, drawn.in)) GTEST_SKIP() << *reason;
+      let_scores_grow(drawn.in, bits);
+      drawn.in.v = drawn.in.v * 0x1p78;
+      const at::Tensor right = textbook_results(drawn.in, drawn.dout, at::kDouble)[0];
+      const at::Tensor made = results_of(*attention_, drawn)[0];
+      EXPECT_LE(largest_error(made, right), 0.005 * largest(right));
     }
   }
 }

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "attention/flash/producer.cuh"
-#include "attention/flash/schedule.cuh"
+#include "attention/flash/loading.cuh"
 #include "problem.h"
 #include "schedule.cuh"
 #include "tile.cuh"

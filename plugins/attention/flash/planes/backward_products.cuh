@@ -10,7 +10,7 @@
 namespace assay::flash {
 
 // scores [64 keys, 32 queries] = keys [64, head] · queriesᵀ [head, 32]: K Qᵀ and V dOᵀ. Of planes
-// and steps in the order of the forward (consumer.cuh), whose left operand are the queries.
+// and steps in the order of the forward (forward/products.cuh), whose left operand are the queries.
 template <class T>
 __device__ __forceinline__ void start_plane_scores(float (&scores)[T::group_queries / 2],
                                                    std::uint32_t keys, std::uint32_t queries) {

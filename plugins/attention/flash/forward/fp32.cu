@@ -1,5 +1,5 @@
 #include "attention/flash/planes/planes.h"
-#include "forward_tiles.cuh"
+#include "tiles.cuh"
 
 namespace assay::flash {
 

@@ -1,14 +1,14 @@
 #pragma once
 
-#include "instructions.cuh"
-#include "mask.cuh"
+#include "attention/flash/instructions.cuh"
+#include "attention/flash/mask.cuh"
+#include "attention/flash/planes/write_floats.cuh"
+#include "attention/flash/problem.h"
+#include "attention/flash/softmax.cuh"
+#include "attention/flash/threads.cuh"
+#include "attention/flash/tile.cuh"
 #include "parts.cuh"
-#include "planes/write_floats.cuh"
-#include "problem.h"
 #include "schedule.cuh"
-#include "softmax.cuh"
-#include "threads.cuh"
-#include "tile.cuh"
 
 // What an item has come to: from registers to memory.
 namespace assay::flash {

@@ -2,7 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "problem.h"
+#include "attention/flash/problem.h"
 
 namespace assay::flash {
 

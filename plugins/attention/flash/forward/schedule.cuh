@@ -1,8 +1,8 @@
 #pragma once
 
-#include "mask.cuh"
-#include "problem.h"
-#include "tile.cuh"
+#include "attention/flash/mask.cuh"
+#include "attention/flash/problem.h"
+#include "attention/flash/tile.cuh"
 
 // Where tiles lie, and which is whose turn.
 namespace assay::flash {
@@ -59,13 +59,6 @@ __host__ __device__ inline Work item_at(const Arguments& arguments, int number) 
   const int row_tile = rest / mixed;
   return {arguments.shape.causal ? arguments.row_tiles - 1 - row_tile : row_tile,
           head % arguments.shape.heads, head / arguments.shape.heads, part};
-}
-
-// The item after `number` of this block of threads.
-__device__ inline int next_item(unsigned* taken, int number) {
-  const int grid = static_cast<int>(gridDim.x);
-  if (taken == nullptr) return number + grid;
-  return grid + static_cast<int>(atomicAdd(taken, 1u));
 }
 
 }  // namespace assay::flash

@@ -1,4 +1,4 @@
-#include "forward_tiles.cuh"
+#include "tiles.cuh"
 
 namespace assay::flash {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "problem.h"
-#include "softmax.cuh"
-#include "threads.cuh"
+#include "attention/flash/problem.h"
+#include "attention/flash/softmax.cuh"
+#include "attention/flash/threads.cuh"
 
 // Tiles whose keys are shared among blocks of threads.
 namespace assay::flash {
