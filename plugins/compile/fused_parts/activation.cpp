@@ -3,9 +3,9 @@
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include "compile/fused_parts/gelu_kernel.h"
+#include "compile/fused_parts/kernels/gelu.h"
+#include "compile/fused_parts/kernels/swiglu.h"
 #include "compile/fused_parts/node.h"
-#include "compile/fused_parts/swiglu_kernel.h"
 
 namespace assay::fused {
 

@@ -4,7 +4,7 @@
 #include <ATen/ops/mean.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include "compile/fused_parts/cross_entropy_kernel.h"
+#include "compile/fused_parts/kernels/cross_entropy.h"
 #include "compile/fused_parts/node.h"
 
 namespace assay::fused {

@@ -6,7 +6,7 @@
 #include <assay/ops.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include "compile/fused_parts/copy_rows_kernel.h"
+#include "compile/fused_parts/kernels/copy_rows.h"
 #include "compile/fused_parts/node.h"
 
 namespace assay::fused {

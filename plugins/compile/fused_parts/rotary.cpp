@@ -3,9 +3,9 @@
 #include <ATen/ops/empty.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include "compile/fused_parts/kernels/rope.h"
 #include "compile/fused_parts/node.h"
 #include "compile/fused_parts/products.h"
-#include "compile/fused_parts/rope_kernel.h"
 
 namespace assay::fused {
 

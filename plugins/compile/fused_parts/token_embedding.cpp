@@ -4,7 +4,7 @@
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAStream.h>
 
-#include "compile/fused_parts/embedding_kernel.h"
+#include "compile/fused_parts/kernels/embedding.h"
 #include "compile/fused_parts/node.h"
 
 namespace assay::fused {

@@ -1,8 +1,8 @@
-#include "compile/fused_parts/gelu_kernel.h"
+#include "compile/fused_parts/kernels/gelu.h"
 
 #include <c10/cuda/CUDAException.h>
 
-#include "compile/fused_parts/values.cuh"
+#include "compile/fused_parts/kernels/values.cuh"
 
 namespace assay::fused {
 

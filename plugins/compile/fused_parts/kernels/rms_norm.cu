@@ -1,10 +1,10 @@
-#include "compile/fused_parts/rms_norm_kernel.h"
+#include "compile/fused_parts/kernels/rms_norm.h"
 
 #include <c10/cuda/CUDAException.h>
 
 #include <algorithm>
 
-#include "compile/fused_parts/values.cuh"
+#include "compile/fused_parts/kernels/values.cuh"
 
 namespace assay::fused {
 

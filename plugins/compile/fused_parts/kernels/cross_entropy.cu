@@ -1,10 +1,10 @@
-#include "compile/fused_parts/cross_entropy_kernel.h"
+#include "compile/fused_parts/kernels/cross_entropy.h"
 
 #include <c10/cuda/CUDAException.h>
 
 #include <cmath>
 
-#include "compile/fused_parts/values.cuh"
+#include "compile/fused_parts/kernels/values.cuh"
 
 namespace assay::fused {
 

@@ -1,4 +1,4 @@
-#include "compile/fused_parts/copy_rows_kernel.h"
+#include "compile/fused_parts/kernels/copy_rows.h"
 
 #include <c10/cuda/CUDAException.h>
 
