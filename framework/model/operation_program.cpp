@@ -1,13 +1,14 @@
 #include "model/operation_program.h"
 
 #include <ATen/core/grad_mode.h>
-#include <c10/core/AutogradState.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/utils/grad_layout_contract.h>
 
 #include <stdexcept>
 #include <typeinfo>
+
+#include "model/autograd_thread.h"
 
 namespace assay::model {
 
@@ -21,21 +22,6 @@ bool is_plain(const at::Tensor& value) {
   const c10::StorageImpl& memory = *tensor.unsafe_storage().unsafeGetStorageImpl();
   return typeid(memory) == typeid(c10::StorageImpl);
 }
-
-// Autograd on the calling thread. On a GPU it would wake a thread of its own and wait for it, which
-// takes longer than launching what a short operation's backward has.
-class AutogradOnThisThread {
- public:
-  AutogradOnThisThread() { state().set_multithreading_enabled(false); }
-  ~AutogradOnThisThread() { state().set_multithreading_enabled(before_); }
-  AutogradOnThisThread(const AutogradOnThisThread&) = delete;
-  AutogradOnThisThread& operator=(const AutogradOnThisThread&) = delete;
-
- private:
-  static c10::AutogradState& state() { return c10::AutogradState::get_tls_state(); }
-
-  const bool before_ = state().get_multithreading_enabled();
-};
 
 }  // namespace
 

@@ -5,12 +5,13 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
-#include <c10/core/AutogradState.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <string>
+
+#include "model/autograd_thread.h"
 
 namespace assay::training {
 
@@ -18,23 +19,6 @@ namespace {
 
 constexpr double scale_growth = 2;
 constexpr double scale_backoff = 0.5;
-
-// Keeps autograd on the calling thread: the communication variant is called from the thread that
-// attached it, and no time is spent on autograd's own threads.
-class OnThisThread {
- public:
-  OnThisThread() : state_(c10::AutogradState::get_tls_state()) {
-    c10::AutogradState single = state_;
-    single.set_multithreading_enabled(false);
-    c10::AutogradState::set_tls_state(single);
-  }
-  ~OnThisThread() { c10::AutogradState::set_tls_state(state_); }
-  OnThisThread(const OnThisThread&) = delete;
-  OnThisThread& operator=(const OnThisThread&) = delete;
-
- private:
-  c10::AutogradState state_;
-};
 
 std::vector<Slice> whole_slices(const std::vector<at::Tensor>& parameters) {
   std::vector<Slice> slices;
@@ -116,7 +100,8 @@ void TrainingState::clear_gradients() {
 }
 
 void TrainingState::backward(const at::Tensor& loss) {
-  const OnThisThread single_threaded;
+  // The communication variant is called from the thread that attached it.
+  const model::AutogradOnThisThread on_this_thread;
   torch::autograd::backward({scale_.defined() ? loss * scale_.squeeze() : loss});
 }
 
