@@ -93,10 +93,27 @@ inline CUtensorMap tensor_map(const Operand& operand, bool bf16, int batch, int 
   return map;
 }
 
-// Of a row as it is loaded.
+// Columns of a row as it is loaded.
 template <class T>
-int row_bytes(const Shape& shape) {
-  return 2 * (T::planes == 1 ? shape.head : T::loaded_head);
+int loaded_columns(const Shape& shape) {
+  return T::planes == 1 ? shape.head : T::loaded_head;
+}
+
+// `operand` [batch, heads, rows, loaded_columns<T>(shape)].
+template <class T>
+CUtensorMap tensor_map_for(const Operand& operand, Format format, const Shape& shape, int heads,
+                           int rows, int box_rows) {
+  return tensor_map(operand, format != Format::fp16, shape.batch, heads, rows,
+                    loaded_columns<T>(shape), box_rows);
+}
+
+// Heads of k, of so many bytes each with what belongs to them, that lie in 32 MB of L2 (of 50)
+// together.
+inline int kv_heads_in_cache(const Shape& shape, std::int64_t bytes_of_head) {
+  constexpr std::int64_t budget = 32 << 20;
+  const std::int64_t heads = std::max<std::int64_t>(1, budget / bytes_of_head);
+  return static_cast<int>(
+      std::min<std::int64_t>(heads, std::int64_t{shape.batch} * shape.kv_heads));
 }
 
 inline int processors_of_device() {

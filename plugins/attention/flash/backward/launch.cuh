@@ -68,15 +68,12 @@ struct BackwardWorkspace {
   std::int64_t bytes() const { return 4 * (2 * rows + sums + partial + counters()); }
 };
 
-// Heads of k whose queries, dO and dQ lie in 32 MB of L2 (of 50) together. row_bytes: of a query as
-// it is loaded.
-inline int key_heads_in_cache(const Shape& shape, int row_bytes) {
-  constexpr std::int64_t budget = 32 << 20;
-  const std::int64_t bytes = (std::int64_t{2} * row_bytes + 4 * shape.head) * shape.queries *
-                             (shape.heads / shape.kv_heads);
-  const std::int64_t heads = std::max<std::int64_t>(1, budget / bytes);
-  return static_cast<int>(
-      std::min<std::int64_t>(heads, std::int64_t{shape.batch} * shape.kv_heads));
+// Heads of k whose queries, dO and dQ lie in the L2 cache together.
+template <class T>
+int key_heads_in_cache(const Shape& shape) {
+  const std::int64_t row_bytes = std::int64_t{2} * loaded_columns<T>(shape);
+  return kv_heads_in_cache(
+      shape, (2 * row_bytes + 4 * shape.head) * shape.queries * (shape.heads / shape.kv_heads));
 }
 
 // The tensors as the copy engine loads them.
@@ -116,8 +113,7 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   prepare_rows(rows, problem.format, stream);
 
   const auto map = [&](const Operand& operand, int heads, int length, int box_rows) {
-    return tensor_map(operand, problem.format != Format::fp16, shape.batch, heads, length,
-                      T::planes == 1 ? shape.head : T::loaded_head, box_rows);
+    return tensor_map_for<T>(operand, problem.format, shape, heads, length, box_rows);
   };
   BackwardArguments arguments = {};
   arguments.q = map(loaded.q, shape.heads, shape.queries, T::rows);
@@ -143,8 +139,8 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
   arguments.query_blocks = workspace.query_blocks;
   // In turns a tile waits for that with the keys after its own: the more heads are mixed, the fewer
   // tiles of a head are in a chain.
-  arguments.heads_at_once = problem.in_turns ? shape.batch * shape.kv_heads
-                                             : key_heads_in_cache(shape, row_bytes<T>(shape));
+  arguments.heads_at_once =
+      problem.in_turns ? shape.batch * shape.kv_heads : key_heads_in_cache<T>(shape);
   arguments.parts = rows.parts;
   static_assert(shared_bytes <= 232448, "a block has 227 KB of shared memory");
   require(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),

@@ -9,13 +9,11 @@
 // From tensors to a launch of the forward.
 namespace assay::flash {
 
-// Heads whose keys and values lie in 32 MB of L2 (of 50) together.
-inline int heads_in_cache(const Shape& shape, int row_bytes) {
-  constexpr std::int64_t budget = 32 << 20;
-  const std::int64_t kv_bytes = std::int64_t{2} * shape.keys * row_bytes;
-  const std::int64_t kv_heads = std::max<std::int64_t>(1, budget / kv_bytes);
-  const std::int64_t heads = kv_heads * (shape.heads / shape.kv_heads);
-  return static_cast<int>(std::min<std::int64_t>(heads, std::int64_t{shape.batch} * shape.heads));
+// Heads that share keys and values which lie in the L2 cache together.
+template <class T>
+int heads_in_cache(const Shape& shape) {
+  const std::int64_t row_bytes = std::int64_t{2} * loaded_columns<T>(shape);
+  return kv_heads_in_cache(shape, 2 * row_bytes * shape.keys) * (shape.heads / shape.kv_heads);
 }
 
 // Blocks of keys of a tile.
@@ -104,8 +102,7 @@ void launch_forward(const Problem& problem, cudaStream_t stream, Grid grid = Gri
                     Sharing sharing = {}) {
   const Shape& shape = problem.shape;
   const auto map = [&](const Operand& operand, int heads, int rows, int box_rows) {
-    return tensor_map(operand, problem.format != Format::fp16, shape.batch, heads, rows,
-                      T::planes == 1 ? shape.head : T::loaded_head, box_rows);
+    return tensor_map_for<T>(operand, problem.format, shape, heads, rows, box_rows);
   };
   Arguments arguments;
   arguments.q = map(problem.q, shape.heads, shape.queries, T::rows);
@@ -122,7 +119,7 @@ void launch_forward(const Problem& problem, cudaStream_t stream, Grid grid = Gri
   arguments.shape = shape;
   arguments.scale = scale_of(shape.scale);
   arguments.row_tiles = row_tiles<T>(shape);
-  arguments.heads_at_once = heads_in_cache(shape, row_bytes<T>(shape));
+  arguments.heads_at_once = heads_in_cache<T>(shape);
   arguments.parts = parts_of<T>(shape, sharing);
   const int heads = shape.heads * shape.batch, tiles = arguments.row_tiles * heads;
   arguments.items = tiles;

@@ -181,13 +181,24 @@ struct TilePass {
     keys_there = phase_has_ended_now(shared.keys_full[after.stage], after.parity);
   }
 
-  // Each block's scores are computed beside the weighted values of the block before.
-  __device__ __forceinline__ void overlapped() {
+  // Of the block at `turn`, with nothing else beneath them: scores, weighted values.
+  __device__ __forceinline__ void compute_scores() {
     await_keys(turn);
     Turns<T>::take(me.group);
     begin_scores();
     Turns<T>::pass(me.group);
     wait_for_products<0>();
+  }
+  __device__ __forceinline__ void add_values_of_block() {
+    await_values(turn);
+    begin_values(turn);
+    wait_for_products<0>();
+    end_values(turn);
+  }
+
+  // Each block's scores are computed beside the weighted values of the block before.
+  __device__ __forceinline__ void overlapped() {
+    compute_scores();
     end_scores(range.end - 1);  // nothing is there to shrink
     weigh_block();
     for (int block = range.end - 2; block >= range.first; --block) {
@@ -206,26 +217,16 @@ struct TilePass {
       }
     }
     give_queries_back();
-    await_values(turn);
-    begin_values(turn);
-    wait_for_products<0>();
-    end_values(turn);
+    add_values_of_block();
   }
 
   __device__ __forceinline__ void one_after_another() {
     for (int block = range.end - 1; block >= range.first; --block) {
-      await_keys(turn);
-      Turns<T>::take(me.group);
-      begin_scores();
-      Turns<T>::pass(me.group);
-      wait_for_products<0>();
+      compute_scores();
       const float2 factors = end_scores(block);
       scale_rows(registers.output, factors);
       weigh_block();
-      await_values(turn);
-      begin_values(turn);
-      wait_for_products<0>();
-      end_values(turn);
+      add_values_of_block();
       turn.advance();
     }
     give_queries_back();

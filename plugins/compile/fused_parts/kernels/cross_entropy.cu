@@ -98,13 +98,9 @@ void launch(const CrossEntropyForward& call, cudaStream_t stream) {
   const bool wide =
       call.classes % wide_access == 0 && is_wide(call.logits, call.classes, call.dtype);
   const auto blocks = static_cast<unsigned>(call.rows);
-  with_scalar(call.dtype, [&](auto scalar) {
-    using Scalar = decltype(scalar);
-    if (wide) {
-      fused_cross_entropy_forward<Scalar, wide_access><<<blocks, loss_threads, 0, stream>>>(call);
-    } else {
-      fused_cross_entropy_forward<Scalar, 1><<<blocks, loss_threads, 0, stream>>>(call);
-    }
+  with_elements(call.dtype, wide, [&](auto scalar, auto count) {
+    fused_cross_entropy_forward<decltype(scalar), count.number>
+        <<<blocks, loss_threads, 0, stream>>>(call);
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
@@ -115,13 +111,9 @@ void launch(const CrossEntropyBackward& call, cudaStream_t stream) {
                     is_wide(call.logits, call.classes, call.dtype) &&
                     is_wide(call.dlogits, call.classes, call.dtype);
   const auto blocks = static_cast<unsigned>(call.rows);
-  with_scalar(call.dtype, [&](auto scalar) {
-    using Scalar = decltype(scalar);
-    if (wide) {
-      fused_cross_entropy_backward<Scalar, wide_access><<<blocks, loss_threads, 0, stream>>>(call);
-    } else {
-      fused_cross_entropy_backward<Scalar, 1><<<blocks, loss_threads, 0, stream>>>(call);
-    }
+  with_elements(call.dtype, wide, [&](auto scalar, auto count) {
+    fused_cross_entropy_backward<decltype(scalar), count.number>
+        <<<blocks, loss_threads, 0, stream>>>(call);
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }

@@ -63,13 +63,9 @@ void launch(const EmbeddingBackward& call, cudaStream_t stream) {
                     is_wide(call.dout, call.dout_stride, call.dtype) &&
                     is_wide(call.dtable, call.columns, call.dtype);
   const auto blocks = static_cast<unsigned>(call.tokens);
-  with_scalar(call.dtype, [&](auto scalar) {
-    using Scalar = decltype(scalar);
-    if (wide) {
-      fused_embedding_backward<Scalar, wide_access><<<blocks, embedding_threads, 0, stream>>>(call);
-    } else {
-      fused_embedding_backward<Scalar, 1><<<blocks, embedding_threads, 0, stream>>>(call);
-    }
+  with_elements(call.dtype, wide, [&](auto scalar, auto count) {
+    fused_embedding_backward<decltype(scalar), count.number>
+        <<<blocks, embedding_threads, 0, stream>>>(call);
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }

@@ -55,13 +55,8 @@ void launch(const GeluForward& call, cudaStream_t stream) {
   const bool wide = call.columns % wide_access == 0 && is_wide(call.x, call.x_stride, call.dtype) &&
                     is_wide(call.out, call.columns, call.dtype);
   const auto blocks = static_cast<unsigned>(call.rows);
-  with_scalar(call.dtype, [&](auto scalar) {
-    using Scalar = decltype(scalar);
-    if (wide) {
-      fused_gelu_forward<Scalar, wide_access><<<blocks, gelu_threads, 0, stream>>>(call);
-    } else {
-      fused_gelu_forward<Scalar, 1><<<blocks, gelu_threads, 0, stream>>>(call);
-    }
+  with_elements(call.dtype, wide, [&](auto scalar, auto count) {
+    fused_gelu_forward<decltype(scalar), count.number><<<blocks, gelu_threads, 0, stream>>>(call);
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
@@ -72,13 +67,8 @@ void launch(const GeluBackward& call, cudaStream_t stream) {
                     is_wide(call.dout, call.dout_stride, call.dtype) &&
                     is_wide(call.dx, call.columns, call.dtype);
   const auto blocks = static_cast<unsigned>(call.rows);
-  with_scalar(call.dtype, [&](auto scalar) {
-    using Scalar = decltype(scalar);
-    if (wide) {
-      fused_gelu_backward<Scalar, wide_access><<<blocks, gelu_threads, 0, stream>>>(call);
-    } else {
-      fused_gelu_backward<Scalar, 1><<<blocks, gelu_threads, 0, stream>>>(call);
-    }
+  with_elements(call.dtype, wide, [&](auto scalar, auto count) {
+    fused_gelu_backward<decltype(scalar), count.number><<<blocks, gelu_threads, 0, stream>>>(call);
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }

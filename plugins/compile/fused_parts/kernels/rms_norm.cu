@@ -166,15 +166,10 @@ void with_dtypes(const NormDtypes& dtypes, const Call& call) {
   });
 }
 
-template <int value>
-struct Constant {
-  static constexpr int number = value;
-};
-
 // call(count, steps) as constants.
 template <class Call>
 void with_plan(bool wide, const RowPlan& plan, const Call& call) {
-  const auto with_steps = [&](auto count) {
+  with_access(wide, [&](auto count) {
     if (plan.steps == 1) {
       call(count, Constant<1>());
     } else if (plan.steps == 2) {
@@ -182,12 +177,7 @@ void with_plan(bool wide, const RowPlan& plan, const Call& call) {
     } else {
       call(count, Constant<4>());
     }
-  };
-  if (wide) {
-    with_steps(Constant<wide_access>());
-  } else {
-    with_steps(Constant<1>());
-  }
+  });
 }
 
 // Whether all of a call's rows begin at multiples of 16 bytes; null does.

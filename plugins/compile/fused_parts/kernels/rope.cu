@@ -64,13 +64,8 @@ void launch(const RopeCall& call, cudaStream_t stream) {
                     reinterpret_cast<std::uintptr_t>(call.cos) % 16 == 0 &&
                     reinterpret_cast<std::uintptr_t>(call.sin) % 16 == 0;
   const auto blocks = static_cast<unsigned>(positions);
-  with_scalar(call.dtype, [&](auto scalar) {
-    using Scalar = decltype(scalar);
-    if (wide) {
-      fused_rope<Scalar, wide_access><<<blocks, rope_threads, 0, stream>>>(call);
-    } else {
-      fused_rope<Scalar, 2><<<blocks, rope_threads, 0, stream>>>(call);
-    }
+  with_elements<2>(call.dtype, wide, [&](auto scalar, auto count) {
+    fused_rope<decltype(scalar), count.number><<<blocks, rope_threads, 0, stream>>>(call);
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }

@@ -61,13 +61,9 @@ void launch(const SwigluForward& call, cudaStream_t stream) {
       call.columns % wide_access == 0 && is_wide(call.gate, call.gate_stride, call.dtype) &&
       is_wide(call.up, call.up_stride, call.dtype) && is_wide(call.out, call.columns, call.dtype);
   const auto blocks = static_cast<unsigned>(call.rows);
-  with_scalar(call.dtype, [&](auto scalar) {
-    using Scalar = decltype(scalar);
-    if (wide) {
-      fused_swiglu_forward<Scalar, wide_access><<<blocks, swiglu_threads, 0, stream>>>(call);
-    } else {
-      fused_swiglu_forward<Scalar, 1><<<blocks, swiglu_threads, 0, stream>>>(call);
-    }
+  with_elements(call.dtype, wide, [&](auto scalar, auto count) {
+    fused_swiglu_forward<decltype(scalar), count.number>
+        <<<blocks, swiglu_threads, 0, stream>>>(call);
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
@@ -81,13 +77,9 @@ void launch(const SwigluBackward& call, cudaStream_t stream) {
                     is_wide(call.dgate, call.gradient_stride, call.dtype) &&
                     is_wide(call.dup, call.gradient_stride, call.dtype);
   const auto blocks = static_cast<unsigned>(call.rows);
-  with_scalar(call.dtype, [&](auto scalar) {
-    using Scalar = decltype(scalar);
-    if (wide) {
-      fused_swiglu_backward<Scalar, wide_access><<<blocks, swiglu_threads, 0, stream>>>(call);
-    } else {
-      fused_swiglu_backward<Scalar, 1><<<blocks, swiglu_threads, 0, stream>>>(call);
-    }
+  with_elements(call.dtype, wide, [&](auto scalar, auto count) {
+    fused_swiglu_backward<decltype(scalar), count.number>
+        <<<blocks, swiglu_threads, 0, stream>>>(call);
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }

@@ -58,6 +58,29 @@ void with_scalar(Dtype dtype, const Call& call) {
   }
 }
 
+template <int value>
+struct Constant {
+  static constexpr int number = value;
+};
+
+// Calls call(Constant()) with the elements that a thread takes together: wide_access or `narrow`.
+template <int narrow = 1, class Call>
+void with_access(bool wide, const Call& call) {
+  if (wide) {
+    call(Constant<wide_access>());
+  } else {
+    call(Constant<narrow>());
+  }
+}
+
+// Calls call(Scalar(), Constant()): with_scalar and with_access.
+template <int narrow = 1, class Call>
+void with_elements(Dtype dtype, bool wide, const Call& call) {
+  with_scalar(dtype, [&](auto scalar) {
+    with_access<narrow>(wide, [&](auto count) { call(scalar, count); });
+  });
+}
+
 inline bool is_wide(const void* data, std::int64_t stride, Dtype dtype) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && stride * bytes_of(dtype) % 16 == 0;
 }
