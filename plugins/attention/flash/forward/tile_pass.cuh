@@ -154,9 +154,9 @@ struct TilePass {
   // The same by guesses. One that does not hold leaves the scores as they were.
   __device__ __forceinline__ void guess_beneath_values(int block, BlockTurn before) {
     constexpr int beneath = T::flow.halves_values ? T::keys / 32 * 8 : 0;
+    Weighing guess = softmax.weighing(arguments.scale);  // while the scores are computed
     wait_for_products<1>();
     hide_unseen(block);
-    Weighing guess = softmax.weighing(arguments.scale);
     weigh<0, beneath>(guess);
     // Always so, but the keys are then given back behind the exponentials, as in end_scores.
     const bool computed = !(guess.sum[0] + guess.sum[1] < arguments.scale.least);
