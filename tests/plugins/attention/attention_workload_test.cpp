@@ -1,4 +1,6 @@
+#include <cmath>
 #include <map>
+#include <utility>
 
 #include "plugins/support.h"
 
@@ -104,6 +106,28 @@ TEST(AttentionWorkload, RefusesGradientsOfASingleKeyThatAreNoRounding) {
       EXPECT_GT(found.error, found.tolerance);
       EXPECT_NE(found.worst.find("grad.q"), std::string::npos) << found.worst;
     }
+  }
+}
+
+// A single key of so many elements that rounding leaves more than the tolerance: ε scale ‖dO‖ ‖v‖
+// ‖q‖, of normal elements but q's, which are 40 times as large. Products of split operands leave 4
+// ε.
+TEST(AttentionWorkload, AcceptsTheRoundingOfSplitProducts) {
+  constexpr double length = 65536, rounding = 0x1p-24 * 40 * length;
+  for (const auto& [times, right] : {std::pair{3.0, true}, {6.0, false}}) {
+    auto tested = test::make_case({"attention", "naive"});
+    set_shape(tested.context, 1, 1, 1, static_cast<std::int64_t>(length), true);
+    const double element = times * rounding / std::sqrt(length);
+    tested.context.ops.attention = [element,
+                                    attention = tested.context.ops.attention](AttentionInputs in) {
+      if (!in.k.requires_grad()) return attention(in);
+      in.k = in.k * 1;
+      in.k.register_hook([element](const at::Tensor& gradient) { return gradient + element; });
+      return attention(in);
+    };
+    const Verification found = looked_at(tested, "backward");
+    EXPECT_EQ(found.error <= found.tolerance, right) << times << " " << found.worst;
+    EXPECT_NE(found.worst.find("grad.k"), std::string::npos) << found.worst;
   }
 }
 
