@@ -145,7 +145,7 @@ Verification compare_sample(const Drawn& drawn, const std::vector<NamedTensor>& 
   const bool beside = drawn.in.q.device() == look.device || drawn.in.q.element_size() < 4;
   Verification verification;
   // rounding: what it makes of each row; undefined where nothing cancels. Products of split
-  // operands leave four times that, 2^-22, which is twice textbook_allowance.
+  // operands leave four times that, 2^-22: twice by this, and textbook_allowance doubles it.
   constexpr double of_rounding = 2;
   const auto add = [&](const char* name, const at::Tensor& rows, const at::Tensor& reference,
                        const at::Tensor& textbook, const at::Tensor& rounding = {}) {
