@@ -11,8 +11,8 @@
 #include "attention/parts/kernel_tensors.h"
 
 // The project's FlashAttention for Hopper: Dao 2023, "FlashAttention-2"; Shah et al. 2024,
-// "FlashAttention-3". The kernels are in forward/, backward/ and, of fp32, planes/; the
-// backward of heads above 128, and fp32's forward of such, are flash_portable's.
+// "FlashAttention-3". The kernels are in forward/, backward/, wide/ (the backward of heads above
+// 128) and, of fp32, planes/; fp32's heads above 128 are flash_portable's.
 namespace {
 
 using assay::AttentionGradients;
@@ -40,17 +40,12 @@ assay::flash::Shape shape_of(const AttentionInputs& in, double scale) {
   return shape;
 }
 
-// Whether the kernels of wgmma are made for them. dK and dV of wider heads do not fit the registers
-// beside the scores.
-bool has_own_kernels(const AttentionInputs& in, std::int64_t largest_head) {
+// Whether the kernels of wgmma are made for them.
+bool has_own_kernels(const AttentionInputs& in) {
   const auto dtype = in.q.scalar_type();
-  return (dtype == at::kHalf || dtype == at::kBFloat16 || dtype == at::kFloat) &&
-         in.q.size(3) <= largest_head;
+  if (dtype == at::kFloat) return in.q.size(3) <= 128;
+  return (dtype == at::kHalf || dtype == at::kBFloat16) && in.q.size(3) <= 256;
 }
-bool has_own_forward(const AttentionInputs& in) {
-  return has_own_kernels(in, in.q.scalar_type() == at::kFloat ? 128 : 256);
-}
-bool has_own_backward(const AttentionInputs& in) { return has_own_kernels(in, 128); }
 
 assay::flash::Format format_of(const at::Tensor& tensor) {
   using assay::flash::Format;
@@ -78,7 +73,7 @@ class Flash final : public assay::Attention {
       return "it needs a GPU of compute capability 9.0, not " + std::to_string(device->major) +
              "." + std::to_string(device->minor) + "; LibTorch's is flash_libtorch";
     }
-    if (!has_own_backward(in)) {
+    if (!has_own_kernels(in)) {
       if (const auto reason = portable_.refusal(in)) return reason;
     }
     if (in.q.size(3) % 8 != 0) {
@@ -91,7 +86,7 @@ class Flash final : public assay::Attention {
 
   AttentionOutput forward_with_lse(const AttentionInputs& in) override {
     if (const auto reason = unsupported(in)) throw assay::Unsupported(*reason);
-    if (!has_own_forward(in)) return portable_.forward(in);
+    if (!has_own_kernels(in)) return portable_.forward(in);
     OutputToWrite result(in, strides);
     if (!result.has_work) return result.made;
     const KernelInputs kernel(in, strides);
@@ -114,7 +109,7 @@ class Flash final : public assay::Attention {
   AttentionGradients backward(const AttentionInputs& in, const at::Tensor& out,
                               const at::Tensor& lse, const at::Tensor& dout) override {
     if (const auto reason = unsupported(in)) throw assay::Unsupported(*reason);
-    if (!has_own_backward(in)) return portable_.backward(in, out, lse, dout);
+    if (!has_own_kernels(in)) return portable_.backward(in, out, lse, dout);
     GradientsToWrite result(in, strides);
     if (!result.has_work) return result.made;
     const KernelInputs kernel(in, strides);
@@ -144,12 +139,14 @@ class Flash final : public assay::Attention {
     return result.made;
   }
 
-  // The log-sum-exp of each query, kept by every block of a model, and, in a backward, D and, of
-  // heads up to 128, the log-sum-exp once more and the sums of dQ in fp32. Of fp32 q, k and v in
-  // planes, and in a backward dO.
+  // The log-sum-exp of each query, kept by every block of a model, and, in a backward, D and, but
+  // of fp32 heads above 128, the log-sum-exp once more and the sums of dQ in fp32. Of fp32 q, k and
+  // v in planes, and in a backward dO.
   static std::string memory_estimate() {
     const std::string columns =
-        "if(workload == attention, if(d_head <= 64, 64, if(d_head <= 128, 128, 0)), 128)";
+        "if(workload == attention, if(d_head <= 64, 64, if(d_head <= 128, 128, if(element_size < "
+        "4, "
+        "256, 0))), 128)";
     const std::string planes = "if(element_size < 4, 0, 6 * " + columns + ")";
     return "batch * heads * seq_len * (4 * if(workload == model_step && runs_backward > 0, layers, "
            "1) + if(runs_backward > 0, 8 + 4 * " +

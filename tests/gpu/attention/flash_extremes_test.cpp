@@ -40,7 +40,7 @@ class FlashExtremes : public testing::TestWithParam<Variant> {
 
 // Split operands keep fp32's exponents: elements of a row may differ by 2^120.
 TEST_P(FlashExtremes, OfARowMaySpanTheExponents) {
-  for (const std::int64_t head : {64, 128}) {
+  for (const std::int64_t head : {64, 128, 256}) {
     SCOPED_TRACE(head);
     DrawnInputs drawn = draw({"", {1, 2, 130, 130, head}, at::kFloat});
     if (const auto reason = refusal_of(*attention_, drawn.in)) GTEST_SKIP() << *reason;
@@ -65,7 +65,7 @@ double largest(const at::Tensor& tensor) { return tensor.abs().max().item<double
 
 // A score of 10^30 outweighs all others: its weight is 1, forward and backward.
 TEST_P(FlashExtremes, ScoresMayBeHuge) {
-  for (const std::int64_t head : {64, 128}) {
+  for (const std::int64_t head : {64, 128, 256}) {
     SCOPED_TRACE(head);
     DrawnInputs drawn = draw({"", {1, 2, 70, 70, head}, at::kFloat});
     if (const auto reason = refusal_of(*attention_, drawn.in)) GTEST_SKIP() << *reason;
@@ -175,7 +175,7 @@ constexpr double two_roundings_of_bf16 = 0x1p-7;  // by 2^-8 each at most
 TEST_P(FlashExtremes, ScoresMayGrowFromBlockToBlock) {
   for (const auto& [dtype, bound] :
        {std::pair{at::kBFloat16, two_roundings_of_bf16}, {at::kHalf, 0.005}}) {
-    for (const std::int64_t head : {64, 80, 96, 128}) {
+    for (const std::int64_t head : {64, 80, 96, 128, 256}) {
       for (const auto& [heads, seq, causal] :
            std::vector<std::tuple<std::int64_t, std::int64_t, bool>>{
                {2, 900, true}, {12, 900, true}, {6, 2304, false}, {6, 2177, true}}) {
@@ -202,7 +202,7 @@ TEST_P(FlashExtremes, ScoresMayGrowFromBlockToBlock) {
 // Weights beside earlier scores are large where scores grow; their products with large values still
 // end below what fp32 holds.
 TEST_P(FlashExtremes, ValuesMayBeHugeWhereScoresGrow) {
-  for (const std::int64_t head : {64, 128}) {
+  for (const std::int64_t head : {64, 128, 256}) {
     for (const double bits : {13, 26, 31}) {
       SCOPED_TRACE("head " + std::to_string(head) + ", " + std::to_string(bits) + " bits");
       DrawnInputs drawn = draw({"", {1, 12, 2304, 2304, head}, at::kBFloat16});

@@ -21,7 +21,8 @@ struct BackwardProblem {
 std::int64_t backward_workspace_bytes(const Shape& shape, Format format, bool in_turns);
 
 // Computes dq, dk and dv on `stream`, on a device of compute capability 9.0. The head is a multiple
-// of 8 up to 128; addresses and strides are multiples of 16 bytes. Throws what the driver refuses.
+// of 8 up to 256, of fp32 up to 128; addresses and strides are multiples of 16 bytes. Throws what
+// the driver refuses.
 void backward(const BackwardProblem& problem, cudaStream_t stream);
 
 }  // namespace assay::flash

@@ -14,10 +14,10 @@
 // keys as rows, so that weights and slopes are the left operands of dV and dK as they are.
 namespace assay::flash {
 
-// scores [64, rows] = left [64, head] · rightᵀ [head, rows], in steps of 16 columns of the head:
-// K Qᵀ and V dOᵀ; `add`: to what is there.
-template <class T, bool add = false>
-__device__ __forceinline__ void start_transposed(float (&scores)[T::rows / 2], std::uint32_t left,
+// scores [64, n] = left [64, head] · rightᵀ [head, n], n = 2 · count queries, in steps of 16
+// columns of the head: K Qᵀ and V dOᵀ; `add`: to what is there.
+template <class T, bool add = false, int count>
+__device__ __forceinline__ void start_transposed(float (&scores)[count], std::uint32_t left,
                                                  std::uint32_t right) {
   begin_products();
 #pragma unroll

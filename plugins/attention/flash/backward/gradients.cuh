@@ -3,6 +3,7 @@
 #include "attention/flash/instructions.cuh"
 #include "attention/flash/softmax.cuh"
 #include "attention/flash/threads.cuh"
+#include "key_parts.cuh"
 #include "schedule.cuh"
 #include "tile.cuh"
 
@@ -11,14 +12,15 @@ namespace assay::flash {
 
 // A warp's 16 rows of dK or dV: registers → `tile` [keys, head] → the tensor. Rows beyond the last
 // key and columns beyond the head are left out.
-template <class T>
-__device__ __forceinline__ void write_gradient(const float (&gradient)[T::head / 2], float scale,
+template <class T, int count>
+__device__ __forceinline__ void write_gradient(const float (&gradient)[count], float scale,
                                                const CUtensorMap& map, std::byte* tile, Place place,
                                                const Consumer& me) {
-  std::byte* const corner = tile + me.warp * 16 * block_row_bytes;
+  const int first_row = key_warp_of<T>(me) * 16, first_column = first_column_of<T, count>(me);
+  std::byte* const corner = tile + first_row * block_row_bytes + tile_bytes(T::keys, first_column);
   const std::uint32_t start = shared_address(corner) + swizzled(me.lane % 16, me.lane / 16);
 #pragma unroll
-  for (int i = 0; i < T::head / 16; ++i) {
+  for (int i = 0; i < count / 8; ++i) {
     std::uint32_t packed[4];
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
@@ -29,11 +31,11 @@ __device__ __forceinline__ void write_gradient(const float (&gradient)[T::head /
   }
   show_shared_writes();
   __syncwarp();
-  place.row += me.warp * 16;
+  place.row += first_row;
   if (me.lane == 0) {
 #pragma unroll
-    for (int block = 0; block < T::blocks; ++block) {
-      place.column = block * block_columns;
+    for (int block = 0; block < blocks_of_head(2 * count); ++block) {
+      place.column = first_column + block * block_columns;
       store_box(map, place, corner + block * T::keys * block_row_bytes);
     }
     end_stores();

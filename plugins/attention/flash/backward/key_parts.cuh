@@ -21,15 +21,28 @@ __host__ __device__ inline std::int64_t start_of_part(const KeyParts& parts, int
   return number * fours_of_part(head);
 }
 
+// Which 16 keys of a tile a warp has of dK and dV.
 template <class T>
-__device__ __forceinline__ void keep_key_part(const float (&dk)[T::head / 2],
-                                              const float (&dv)[T::head / 2], const KeyParts& parts,
-                                              int tile, int part, const Consumer& me) {
+__device__ __forceinline__ int key_warp_of(const Consumer& me) {
+  return T::key_warps < T::consumer_warps ? me.warp % T::key_warps : me.warp;
+}
+
+// And from which column on it has 2 · count of the head's.
+template <class T, int count>
+__device__ __forceinline__ int first_column_of(const Consumer& me) {
+  return 2 * count < T::head ? me.group * 2 * count : 0;
+}
+
+template <class T, int count>
+__device__ __forceinline__ void keep_key_part(const float (&dk)[count], const float (&dv)[count],
+                                              const KeyParts& parts, int tile, int part,
+                                              const Consumer& me) {
   constexpr int fours = T::head / 8;  // of dK, and of dV
   float4* const mine = reinterpret_cast<float4*>(parts.partial) +
-                       start_of_part(parts, tile, part, T::key_warps, me.warp, T::head) + me.lane;
+                       start_of_part(parts, tile, part, T::key_warps, key_warp_of<T>(me), T::head) +
+                       first_column_of<T, count>(me) / 8 * warp + me.lane;
 #pragma unroll
-  for (int i = 0; i < fours; ++i) {
+  for (int i = 0; i < count / 4; ++i) {
     __stcg(mine + i * warp, make_float4(dk[4 * i], dk[4 * i + 1], dk[4 * i + 2], dk[4 * i + 3]));
     __stcg(mine + (fours + i) * warp,
            make_float4(dv[4 * i], dv[4 * i + 1], dv[4 * i + 2], dv[4 * i + 3]));
@@ -37,9 +50,8 @@ __device__ __forceinline__ void keep_key_part(const float (&dk)[T::head / 2],
 }
 
 // Keeps the gradients of a tile that is in parts. Whether they are the whole tile's instead.
-template <class T>
-__device__ __forceinline__ bool is_whole(const float (&dk)[T::head / 2],
-                                         const float (&dv)[T::head / 2],
+template <class T, int count>
+__device__ __forceinline__ bool is_whole(const float (&dk)[count], const float (&dv)[count],
                                          const BackwardArguments& arguments, const KeyWork& work,
                                          const Consumer& me) {
   if (work.tile >= arguments.parts.tiles_with[1]) return true;

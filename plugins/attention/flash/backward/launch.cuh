@@ -1,7 +1,6 @@
 #pragma once
 
 #include "attention/flash/launch.cuh"
-#include "backward.cuh"
 #include "backward.h"
 #include "rows.h"
 
@@ -149,12 +148,6 @@ void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaSt
                                                 : arguments.items;
   launch_behind(kernel, blocks, T::threads, shared_bytes, stream, arguments);
   finish_rows(rows, problem.format, stream);
-}
-
-template <class T>
-void launch_backward(const BackwardProblem& problem, cudaStream_t stream) {
-  launch_kernels<T, backward<T>, backward_shared_bytes<T>>(
-      problem, {problem.q, problem.k, problem.v, problem.dout}, stream);
 }
 
 }  // namespace assay::flash

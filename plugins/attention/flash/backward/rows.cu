@@ -228,8 +228,9 @@ void prepare_of(const RowArguments& arguments, cudaStream_t stream) {
     kernel<<<grid_of(arguments.shape, blocks), threads, 0, stream>>>(arguments);
   };
   constexpr int narrow = 64 / piece<Element>, wide = 128 / piece<Element>;
-  arguments.shape.head <= 64 ? launch(prepare<Element, narrow>, narrow)
-                             : launch(prepare<Element, wide>, wide);
+  if (arguments.shape.head <= 64) return launch(prepare<Element, narrow>, narrow);
+  if (arguments.shape.head <= 128) return launch(prepare<Element, wide>, wide);
+  if constexpr (2 * wide <= warp) launch(prepare<Element, 2 * wide>, 2 * wide);
 }
 
 template <class Element>

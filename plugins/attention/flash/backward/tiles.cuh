@@ -3,6 +3,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "attention/flash/wide/backward.cuh"
+#include "backward.cuh"
 #include "launch.cuh"
 
 // The compiled tiles of the backward, and which serves a problem.
@@ -18,7 +20,19 @@ auto with_backward_tile(const Shape& shape, const auto& use) {
   if (shape.head <= 64) return use(BackwardHead<Element, 64>());
   if (shape.head <= 80) return use(BackwardHead<Element, 80>());
   if (shape.head <= 96) return use(BackwardHead<Element, 96>());
-  return use(BackwardHead<Element, 128>());
+  if (shape.head <= 128) return use(BackwardHead<Element, 128>());
+  return use(WideTile<Element, 256>());
+}
+
+template <class T>
+void launch_backward(const BackwardProblem& problem, cudaStream_t stream) {
+  const Loaded loaded = {problem.q, problem.k, problem.v, problem.dout};
+  if constexpr (T::persistent) {
+    launch_kernels<T, backward<T>, backward_shared_bytes<T>>(problem, loaded, stream);
+  } else {
+    launch_kernels<T, backward_of_wide<T>, static_cast<int>(sizeof(WideShared<T>))>(problem, loaded,
+                                                                                    stream);
+  }
 }
 
 // One file a format.

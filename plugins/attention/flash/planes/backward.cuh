@@ -21,22 +21,7 @@ __global__ void __launch_bounds__(T::threads, 1)
   const KeyWork work = key_work_at(arguments, static_cast<int>(blockIdx.x));
   run_roles<T, PlaneShared<T>>(
       arguments,
-      [&](PlaneShared<T>& shared, int warp) {
-        if (warp == 0) {
-          const Place place = place_of_keys(work, T::keys);
-          load_tile<T::keys, T::loaded_head>(shared.keys[0], arguments.k, place,
-                                             shared.keys_full[0], Keep::first_out);
-          // The consumers wait for values with the first queries.
-          if (query_blocks_of<T>(arguments, work).total > 0) {
-            load_tile<T::keys, T::loaded_head>(shared.values[0], arguments.v, place,
-                                               shared.values_full[0], Keep::first_out);
-          }
-        } else {
-          unsigned count = 0;
-          wait_for_kernel_before();
-          load_queries<T>(arguments, shared, work, count);
-        }
-      },
+      [&](PlaneShared<T>& shared, int warp) { produce_tile<T>(arguments, shared, work, warp); },
       [&](PlaneShared<T>& shared, Consumer me) {
         me.row %= group_rows;  // both warpgroups have all keys of the tile
         consume_planes<T>(arguments, shared, work, query_blocks_of<T>(arguments, work), me);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "attention/flash/backward/consumer.cuh"
+#include "attention/flash/backward/shared_queries.cuh"
 #include "backward_products.cuh"
 #include "write_floats.cuh"
 
@@ -56,24 +57,6 @@ __device__ __forceinline__ void slope_by_planes(float (&slopes)[8 * steps],
       float* const two = slopes + 4 * i + 2 * half;
       two[0] = weight.x * (two[0] + pair.x);
       two[1] = weight.y * (two[1] + pair.y);
-    }
-  }
-}
-
-// A warp's 16 keys of this warpgroup's queries of dSᵀ: registers → planes [keys, rows] in shared
-// memory.
-template <class T>
-__device__ __forceinline__ void write_plane_slopes(
-    const std::uint32_t (&slopes)[T::planes][T::group_queries / 16][4], std::uint32_t tile,
-    const Consumer& me) {
-  const int first_piece = me.group * T::group_queries / 8;
-  const std::uint32_t start =
-      tile + swizzled(me.warp % 4 * 16 + me.lane % 16, first_piece + me.lane / 16);
-#pragma unroll
-  for (int plane = 0; plane < T::planes; ++plane) {
-#pragma unroll
-    for (int step = 0; step < T::group_queries / 16; ++step) {
-      store_matrices((start ^ step * 32) + plane * T::slope_plane_bytes, slopes[plane][step]);
     }
   }
 }
@@ -173,10 +156,11 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
     std::uint32_t packed[T::planes][T::group_queries / 16][4];
     as_operands<Element>(packed, slopes);
     wait(shared.slopes_empty, slope_parity ^ 1);
-    write_plane_slopes<T>(packed, slope_planes, me);
-    show_shared_writes();
-    __syncwarp();
-    if (me.lane == 0) arrive(shared.slopes_full);
+#pragma unroll
+    for (int plane = 0; plane < T::planes; ++plane) {
+      write_group_queries<T>(packed[plane], slope_planes + plane * T::slope_plane_bytes, me);
+    }
+    announce_writes(shared.slopes_full, me);
     add_key_sums<T>(dk, packed, queries);
     if (me.lane == 0) arrive(shared.queries_empty[turn.stage]);
 
