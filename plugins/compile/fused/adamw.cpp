@@ -4,6 +4,7 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "adamw_kernel.h"
+#include "early_updates.h"
 #include "model/adamw.h"
 
 namespace assay::fused {
@@ -84,7 +85,7 @@ at::Tensor norm_under_a_limit(const OptimizerInputs& in) {
 }
 
 // Tensors that a kernel reads must outlive the launch.
-void launch(const OptimizerInputs& in) {
+void launch(const OptimizerInputs& in, int multiprocessors) {
   if (in.parameters.empty()) return;
   const auto fp32 = [](const at::Tensor& scalar) {
     return scalar.defined() ? scalar.to(at::kFloat) : scalar;
@@ -107,12 +108,41 @@ void launch(const OptimizerInputs& in) {
                 .factor = read(factor),
                 .grad_scale = read(grad_scale),
                 .found_inf = read(found_inf)},
-               c10::cuda::getCurrentCUDAStream());
+               c10::cuda::getCurrentCUDAStream(), multiprocessors);
+}
+
+bool waits_for_all_gradients(const OptimizerInputs& in) {
+  return in.max_grad_norm > 0 || in.grad_norm.defined() || in.grad_scale.defined() ||
+         in.found_inf.defined();
+}
+
+void launch_in_parts(const OptimizerInputs& in, FinishedWeights& finished) {
+  const bool waits = waits_for_all_gradients(in);
+  finished.expect_update(!waits);
+  if (waits) return launch(in, 0);
+  const OptimizerInputs settings = settings_of(in, {});
+  const EarlyUpdates early =
+      begin_early(in, finished, [&](const std::vector<std::size_t>& updates) {
+        OptimizerInputs some = settings;
+        for (const std::size_t i : updates) add(some, in, i);
+        launch(some, finished.multiprocessors());
+      });
+  OptimizerInputs late = settings;
+  for (std::size_t i = 0; i < in.parameters.size(); ++i) {
+    if (!early.begun[i]) add(late, in, i);
+  }
+  launch(late, 0);
+  if (!early.end) return;
+  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream();
+  auto end = CapturePlace::of(stream);
+  end->join(*early.end);
+  end->resume(stream);
 }
 
 }  // namespace
 
-void adamw(const OptimizerInputs& in, const std::function<void(const OptimizerInputs&)>& others) {
+void adamw(const OptimizerInputs& in, FinishedWeights& finished,
+           const std::function<void(const OptimizerInputs&)>& others) {
   if (in.parameters.empty()) return;
   const c10::cuda::OptionalCUDAGuard device(in.parameters.front().is_cuda()
                                                 ? std::optional(in.parameters.front().device())
@@ -120,7 +150,7 @@ void adamw(const OptimizerInputs& in, const std::function<void(const OptimizerIn
   OptimizerInputs mine = settings_of(in, norm_under_a_limit(in));
   OptimizerInputs rest = mine;
   for (std::size_t i = 0; i < in.parameters.size(); ++i) add(takes(in, i) ? mine : rest, in, i);
-  launch(mine);
+  launch_in_parts(mine, finished);
   if (!rest.parameters.empty()) others(rest);
 }
 

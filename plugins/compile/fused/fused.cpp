@@ -9,12 +9,17 @@ class OwnKernels : public assay::Compile {
  public:
   static std::vector<std::string> devices() { return {"cuda"}; }
 
+  OwnKernels(int update_multiprocessors, double early_share)
+      : shared_{
+            std::make_shared<assay::fused::FinishedWeights>(update_multiprocessors, early_share)} {}
+
   void select(assay::Ops& ops, const assay::Pinned& pinned) override {
     assay::fused::select(ops, pinned, shared_);
   }
 
  protected:
   assay::fused::WeightCopies& copies() { return *shared_.copies; }
+  assay::fused::FinishedWeights& finished() { return *shared_.finished; }
   // Those whose weights were changed since, ahead of a call that would not notice.
   std::function<void()> refreshing() const {
     return [copies = shared_.copies] { copies->refresh(); };
@@ -26,6 +31,7 @@ class OwnKernels : public assay::Compile {
 
 class Fused final : public OwnKernels {
  public:
+  Fused() : OwnKernels(0, 0) {}
   assay::Step prepare(assay::ProgramHandle program, const std::string& pass,
                       const assay::CaseContext& context) override {
     if (!context.device.is_cuda()) throw assay::Unsupported("fused needs a CUDA device");
@@ -36,9 +42,25 @@ class Fused final : public OwnKernels {
 
 class FusedGraph final : public OwnKernels {
  public:
+  static std::vector<assay::ParameterInfo> options() {
+    return {left_out_at_default(assay::integer_parameter(
+                "update_multiprocessors", 16, 0, 64,
+                "Multiprocessors on which AdamW updates weights beside the backward of those "
+                "before them, where it need not wait for all gradients (a limit of their norm, a "
+                "loss scale); 0: none.")),
+            left_out_at_default(assay::real_parameter(
+                "early_share", 0.85, 0, 1,
+                "Most of the weights' elements that are updated there; the others are behind the "
+                "backward, on all multiprocessors."))};
+  }
+  explicit FusedGraph(const assay::Options& options)
+      : OwnKernels(static_cast<int>(assay::integer_option(options, "update_multiprocessors")),
+                   assay::real_option(options, "early_share")) {}
+
   assay::Step prepare(assay::ProgramHandle program, const std::string& pass,
                       const assay::CaseContext& context) override {
     if (context.device.is_cuda()) copies().keep(assay::fused::can_keep_copies(context));
+    finished().begin(context.device.is_cuda() && context.group.size == 1 && !context.communication);
     auto step = assay::compile::captured_step(program, pass, context, "fused_graph");
     return {[refresh = refreshing(), before = std::move(step.before)] {
               refresh();

@@ -1,0 +1,66 @@
+#include "early_updates.h"
+
+#include <c10/cuda/CUDAStream.h>
+
+#include <algorithm>
+
+namespace assay::fused {
+
+namespace {
+
+struct Finished {
+  std::size_t update;
+  FinishedWeights::Finished weight;
+};
+
+// In the order in which the backward is done with them.
+std::vector<Finished> in_order(const OptimizerInputs& in, const FinishedWeights& finished,
+                               const CapturePlace& here) {
+  std::vector<Finished> order;
+  for (std::size_t i = 0; i < in.parameters.size(); ++i) {
+    if (auto weight = finished.of(in.parameters[i], in.gradients[i], here)) {
+      order.push_back({i, std::move(*weight)});
+    }
+  }
+  std::sort(order.begin(), order.end(),
+            [](const Finished& a, const Finished& b) { return a.weight.number < b.weight.number; });
+  return order;
+}
+
+}  // namespace
+
+EarlyUpdates begin_early(const OptimizerInputs& in, const FinishedWeights& finished,
+                         const std::function<void(const std::vector<std::size_t>&)>& launch) {
+  EarlyUpdates early;
+  early.begun.resize(in.parameters.size());
+  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream();
+  const auto here = CapturePlace::of(stream);
+  if (!here) return early;
+  std::int64_t all = 0;
+  for (const at::Tensor& parameter : in.parameters) all += parameter.numel();
+  const auto most = static_cast<std::int64_t>(static_cast<double>(all) * finished.early_share());
+  // Few enough that an update begins soon, many enough that a launch is worth it.
+  const std::int64_t of_batch = all / 64;
+  std::vector<std::size_t> batch;
+  std::int64_t begun = 0, in_batch = 0;
+  for (const Finished& each : in_order(in, finished, *here)) {
+    const std::int64_t elements = in.parameters[each.update].numel();
+    if (begun + elements > most) break;
+    begun += elements;
+    in_batch += elements;
+    batch.push_back(each.update);
+    if (in_batch < of_batch) continue;
+    CapturePlace place = each.weight.place;
+    if (early.end) place.join(*early.end);
+    place.resume(stream);
+    launch(batch);
+    early.end = CapturePlace::of(stream);
+    for (const std::size_t update : batch) early.begun[update] = true;
+    batch.clear();
+    in_batch = 0;
+  }
+  here->resume(stream);
+  return early;
+}
+
+}  // namespace assay::fused
