@@ -9,9 +9,9 @@ class OwnKernels : public assay::Compile {
  public:
   static std::vector<std::string> devices() { return {"cuda"}; }
 
-  OwnKernels(int update_multiprocessors, double early_share)
-      : shared_{
-            std::make_shared<assay::fused::FinishedWeights>(update_multiprocessors, early_share)} {}
+  explicit OwnKernels(std::int64_t update_multiprocessors)
+      : shared_{std::make_shared<assay::fused::FinishedWeights>(
+            static_cast<int>(update_multiprocessors))} {}
 
   void select(assay::Ops& ops, const assay::Pinned& pinned) override {
     assay::fused::select(ops, pinned, shared_);
@@ -31,7 +31,7 @@ class OwnKernels : public assay::Compile {
 
 class Fused final : public OwnKernels {
  public:
-  Fused() : OwnKernels(0, 0) {}
+  Fused() : OwnKernels(0) {}
   assay::Step prepare(assay::ProgramHandle program, const std::string& pass,
                       const assay::CaseContext& context) override {
     if (!context.device.is_cuda()) throw assay::Unsupported("fused needs a CUDA device");
@@ -44,23 +44,18 @@ class FusedGraph final : public OwnKernels {
  public:
   static std::vector<assay::ParameterInfo> options() {
     return {left_out_at_default(assay::integer_parameter(
-                "update_multiprocessors", 16, 0, 64,
-                "Multiprocessors on which AdamW updates weights beside the backward of those "
-                "before them, where it need not wait for all gradients (a limit of their norm, a "
-                "loss scale); 0: none.")),
-            left_out_at_default(assay::real_parameter(
-                "early_share", 0.85, 0, 1,
-                "Most of the weights' elements that are updated there; the others are behind the "
-                "backward, on all multiprocessors."))};
+        "update_multiprocessors", 0, 0, 64,
+        "Multiprocessors on which AdamW updates weights beside the backward of those before them, "
+        "where it need not wait for all gradients (a limit of their norm, a loss scale); 0: "
+        "none."))};
   }
   explicit FusedGraph(const assay::Options& options)
-      : OwnKernels(static_cast<int>(assay::integer_option(options, "update_multiprocessors")),
-                   assay::real_option(options, "early_share")) {}
+      : OwnKernels(assay::integer_option(options, "update_multiprocessors")) {}
 
   assay::Step prepare(assay::ProgramHandle program, const std::string& pass,
                       const assay::CaseContext& context) override {
     if (context.device.is_cuda()) copies().keep(assay::fused::can_keep_copies(context));
-    finished().begin(context.device.is_cuda() && context.group.size == 1 && !context.communication);
+    finished().begin(context.device.is_cuda() && assay::fused::can_keep_copies(context));
     auto step = assay::compile::captured_step(program, pass, context, "fused_graph");
     return {[refresh = refreshing(), before = std::move(step.before)] {
               refresh();

@@ -16,8 +16,7 @@ namespace assay::fused {
 class FinishedWeights {
  public:
   // multiprocessors: that updates get beside the backward; 0: none begins early.
-  FinishedWeights(int multiprocessors, double early_share)
-      : multiprocessors_(multiprocessors), early_share_(early_share) {}
+  explicit FinishedWeights(int multiprocessors) : multiprocessors_(multiprocessors) {}
 
   // A step is made ready, which will be captured or not.
   void begin(bool captured);
@@ -25,7 +24,6 @@ class FinishedWeights {
   void expect_update(bool may_begin) { expects_ = captured_ && may_begin; }
 
   int multiprocessors() const { return multiprocessors_; }
-  double early_share() const { return early_share_; }
   // That a backward's products are to use at most, 0: all.
   int left_to_products() const;
 
@@ -49,7 +47,6 @@ class FinishedWeights {
     bool is_single = true;
   };
   int multiprocessors_;
-  double early_share_;
   bool captured_ = false, expects_ = false;
   std::map<const at::TensorImpl*, Entry> entries_;
 };
