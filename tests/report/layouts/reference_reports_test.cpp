@@ -19,13 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The calibration of the same card that is kept in the report's folder, and what the collectives
+// The calibrations of the same card that are kept in the report's folder, and what the collectives
 // took that are kept beside it.
 Result<Ceilings> ceilings_beside(const fs::path& kept) {
   const fs::path kept_of_kind = kept.parent_path();
   Ceilings ceilings;
   for (const fs::path& results :
-       {kept / "ceilings.jsonl", kept_of_kind / "collectives/results.jsonl",
+       {kept / "ceilings.jsonl", kept / "ceilings_of_copies.jsonl",
+        kept_of_kind / "collectives/results.jsonl",
         kept_of_kind / "collective_times/results.jsonl"}) {
     for (const fs::path& file : {results, fs::path(results) += ".gz"}) {
       if (!fs::exists(file)) continue;
@@ -72,7 +73,10 @@ std::string rendered(const KeptReport& kept, const fs::path& folder) {
   Inputs inputs;
   for (const store::Run& run : kept.runs) inputs.sources.emplace_back(&run);
   const auto& written = inputs.sources.front().written;
-  if (!written) return written.error().text();
+  if (!written) {
+    ADD_FAILURE() << folder << ": " << written.error().text();
+    return "";
+  }
   inputs.spec = written->report;
   inputs.layouts = source_root / "configs/layouts";
   inputs.folder = folder;
@@ -83,7 +87,9 @@ std::string rendered(const KeptReport& kept, const fs::path& folder) {
     return ceilings_beside(kept.folders[number]);
   };
   const auto document = build(inputs);
-  return document ? *to_markdown(*document) : document.error().text();
+  if (document) return *to_markdown(*document);
+  ADD_FAILURE() << folder << ": " << document.error().text();
+  return "";
 }
 
 bool is_made_picture(const std::string& name) {
