@@ -100,9 +100,11 @@ void Records::add_axis(const std::string& name) {
 void Records::collect_axes(const std::vector<Source>& sources) {
   std::set<std::string> names;
   for (const store::Run* run : sources_) {
+    const LeftOutOfSessions left_out(run->info);
     for (const store::CaseResult& result : run->cases) {
       auto at = names.begin();  // most cases have the same names, and both are sorted
       for (const auto& [name, value] : result.parameters) at = std::next(names.insert(at, name));
+      for (const auto& [name, value] : left_out.of(result)) names.insert(name);
     }
   }
   for (const std::string_view name : series_axes) {

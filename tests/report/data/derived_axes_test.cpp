@@ -89,6 +89,17 @@ TEST(PresetFields, LeaveWhatTheyDoNotTellApartToBeAdded) {
             (Rows{{"model.d_model", "model", "s"}, {"768", "small", "1"}, {"768", "xl", "4"}}));
 }
 
+// The experiment's matrix has it; a run of a part of the matrix may have it at its default alone.
+TEST(DefaultsLeftOut, AreValuesOfTheirAxis) {
+  store::Run run = run_of("norm,pass,time.mean [s]\nrmsnorm,forward,1\nlayernorm,forward,2\n");
+  run.info.first.provenance = {{"left_out", {{"residual", false}}}};
+  EXPECT_EQ(
+      table_of(run,
+               "    rows: [norm, residual]\n    where: {residual: false}\n"
+               "    columns: {s: {metric: time, unit: s}}\n"),
+      (Rows{{"norm", "residual", "s"}, {"rmsnorm", "false", "1"}, {"layernorm", "false", "2"}}));
+}
+
 TEST(Counts, AreRowsFiltersAndTerms) {
   const store::Run run = run_of(times_of_sizes);
   EXPECT_EQ(table_of(run,

@@ -24,10 +24,9 @@ namespace fs = std::filesystem;
 Result<Ceilings> ceilings_beside(const fs::path& kept) {
   const fs::path kept_of_kind = kept.parent_path();
   Ceilings ceilings;
-  for (const fs::path& results :
-       {kept / "ceilings.jsonl", kept / "ceilings_of_copies.jsonl",
-        kept_of_kind / "collectives/results.jsonl",
-        kept_of_kind / "collective_times/results.jsonl"}) {
+  for (const fs::path& results : {kept / "ceilings.jsonl", kept / "ceilings_of_copies.jsonl",
+                                  kept_of_kind / "collectives/results.jsonl",
+                                  kept_of_kind / "collective_times/results.jsonl"}) {
     for (const fs::path& file : {results, fs::path(results) += ".gz"}) {
       if (!fs::exists(file)) continue;
       const auto run = store::import_file(file);
