@@ -152,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Trained{"swiglu", "fp32", "fused_graph", true},
                     Trained{"gelu", "bf16", "fused_graph", true},
                     Trained{"swiglu", "bf16", "fused_graph", false, "naive", 8},
-                    Trained{"gelu", "fp16", "fused_graph", false, "naive", 8},
+                    Trained{"gelu", "bf16", "fused_graph", false, "naive", 8},
                     Trained{"swiglu", "bf16", "fused_graph", true, "naive", 16},
                     Trained{"swiglu", "fp32", "fused_graph", true, "naive", 16}),
     [](const testing::TestParamInfo<Trained>& tested) {

@@ -144,9 +144,8 @@ class Flash final : public assay::Attention {
   // v in planes, and in a backward dO.
   static std::string memory_estimate() {
     const std::string columns =
-        "if(workload == attention, if(d_head <= 64, 64, if(d_head <= 128, 128, if(element_size < "
-        "4, "
-        "256, 0))), 128)";
+        "if(workload == attention, if(d_head <= 64, 64, if(d_head <= 128, 128, "
+        "if(element_size < 4, 256, 0))), 128)";
     const std::string planes = "if(element_size < 4, 0, 6 * " + columns + ")";
     return "batch * heads * seq_len * (4 * if(workload == model_step && runs_backward > 0, layers, "
            "1) + if(runs_backward > 0, 8 + 4 * " +

@@ -116,10 +116,8 @@ bool waits_for_all_gradients(const OptimizerInputs& in) {
          in.found_inf.defined();
 }
 
+// Those of weights that the backward is done with beside the rest of it, the others here.
 void launch_in_parts(const OptimizerInputs& in, FinishedWeights& finished) {
-  const bool waits = waits_for_all_gradients(in);
-  finished.expect_update(!waits);
-  if (waits) return launch(in, 0);
   const OptimizerInputs settings = settings_of(in, {});
   const EarlyUpdates early =
       begin_early(in, finished, [&](const std::vector<std::size_t>& updates) {
@@ -127,16 +125,22 @@ void launch_in_parts(const OptimizerInputs& in, FinishedWeights& finished) {
         for (const std::size_t i : updates) add(some, in, i);
         launch(some, finished.multiprocessors());
       });
+  finished.expect_updates(in.parameters);
+  finished.clear();
   OptimizerInputs late = settings;
   for (std::size_t i = 0; i < in.parameters.size(); ++i) {
     if (!early.begun[i]) add(late, in, i);
   }
   launch(late, 0);
-  if (!early.end) return;
-  const cudaStream_t stream = c10::cuda::getCurrentCUDAStream();
-  auto end = CapturePlace::of(stream);
-  end->join(*early.end);
-  end->resume(stream);
+  if (early.end) early.end->join(c10::cuda::getCurrentCUDAStream());
+}
+
+void launch_mine(const OptimizerInputs& in, FinishedWeights& finished) {
+  if (finished.multiprocessors() > 0 && !in.parameters.empty() && !waits_for_all_gradients(in)) {
+    return launch_in_parts(in, finished);
+  }
+  finished.expect_none();
+  launch(in, 0);
 }
 
 }  // namespace
@@ -150,7 +154,7 @@ void adamw(const OptimizerInputs& in, FinishedWeights& finished,
   OptimizerInputs mine = settings_of(in, norm_under_a_limit(in));
   OptimizerInputs rest = mine;
   for (std::size_t i = 0; i < in.parameters.size(); ++i) add(takes(in, i) ? mine : rest, in, i);
-  launch_in_parts(mine, finished);
+  launch_mine(mine, finished);
   if (!rest.parameters.empty()) others(rest);
 }
 

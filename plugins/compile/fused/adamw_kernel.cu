@@ -4,7 +4,6 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
@@ -22,9 +21,9 @@ struct Spread {
   static constexpr int at_once = 1;  // accesses of a thread that are on their way together
 };
 // A block of threads a multiprocessor, which goes from chunk to chunk: it alone has to have as much
-// on its way as the memory is far away.
+// on its way as the memory is far away, and leaves registers to other kernels' blocks.
 struct Gathered {
-  static constexpr int threads = 1024;
+  static constexpr int threads = 512;
   static constexpr int at_once = 2;
 };
 
@@ -269,17 +268,45 @@ struct Kind {
   int multiprocessors;
 };
 
+// Of blocks of threads that lie side by side: what products leave free must hold those of theirs
+// whose blocks come in clusters, of eight at most.
+unsigned cluster_of(int multiprocessors) {
+  unsigned blocks = 8;
+  while (multiprocessors % static_cast<int>(blocks) != 0) blocks /= 2;
+  return blocks;
+}
+
+bool device_has_clusters() {
+  int device = 0, has = 0;
+  C10_CUDA_CHECK(cudaGetDevice(&device));
+  C10_CUDA_CHECK(cudaDeviceGetAttribute(&has, cudaDevAttrClusterLaunch, device));
+  return has != 0;
+}
+
+template <class Gradient, class Copy>
+void launch_gathered(const Table& table, const Constants& constants, int multiprocessors,
+                     cudaStream_t stream) {
+  cudaLaunchAttribute cluster = {};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {cluster_of(multiprocessors), 1, 1};
+  cudaLaunchConfig_t config = {};
+  config.gridDim = dim3(static_cast<unsigned>(multiprocessors));
+  config.blockDim = dim3(Gathered::threads);
+  config.stream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = device_has_clusters() ? 1 : 0;
+  C10_CUDA_CHECK(
+      cudaLaunchKernelEx(&config, fused_adamw<Gathered, Gradient, Copy>, table, constants));
+}
+
 template <class Gradient, class Copy>
 void launch(const Kind& kind, const Table& table, const Constants& constants, cudaStream_t stream) {
   const int chunks = table.first_chunk[table.tensors];
   if (chunks == 0) return;
-  if (kind.multiprocessors == 0) {
-    fused_adamw<Spread, Gradient, Copy><<<chunks, Spread::threads, 0, stream>>>(table, constants);
-  } else {
-    const int blocks = std::min(chunks, kind.multiprocessors);
-    fused_adamw<Gathered, Gradient, Copy>
-        <<<blocks, Gathered::threads, 0, stream>>>(table, constants);
+  if (kind.multiprocessors > 0) {
+    return launch_gathered<Gradient, Copy>(table, constants, kind.multiprocessors, stream);
   }
+  fused_adamw<Spread, Gradient, Copy><<<chunks, Spread::threads, 0, stream>>>(table, constants);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 

@@ -54,8 +54,9 @@ class FusedGraph final : public OwnKernels {
 
   assay::Step prepare(assay::ProgramHandle program, const std::string& pass,
                       const assay::CaseContext& context) override {
-    if (context.device.is_cuda()) copies().keep(assay::fused::can_keep_copies(context));
-    finished().begin(context.device.is_cuda() && assay::fused::can_keep_copies(context));
+    const bool alone = context.device.is_cuda() && assay::fused::can_keep_copies(context);
+    if (context.device.is_cuda()) copies().keep(alone);
+    finished().begin(alone);
     auto step = assay::compile::captured_step(program, pass, context, "fused_graph");
     return {[refresh = refreshing(), before = std::move(step.before)] {
               refresh();

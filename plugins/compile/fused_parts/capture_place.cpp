@@ -22,13 +22,21 @@ std::optional<CapturePlace> CapturePlace::of(cudaStream_t stream) {
   return place;
 }
 
-void CapturePlace::resume(cudaStream_t stream) const {
+void CapturePlace::update(cudaStream_t stream, unsigned flags) const {
   auto nodes = nodes_;
-  C10_CUDA_CHECK(cudaStreamUpdateCaptureDependencies(
-      stream, nodes.data(), edges_.data(), nodes.size(), cudaStreamSetCaptureDependencies));
+  C10_CUDA_CHECK(cudaStreamUpdateCaptureDependencies(stream, nodes.data(), edges_.data(),
+                                                     nodes.size(), flags));
 }
 
-void CapturePlace::join(const CapturePlace& other) {
+void CapturePlace::resume(cudaStream_t stream) const {
+  update(stream, cudaStreamSetCaptureDependencies);
+}
+
+void CapturePlace::join(cudaStream_t stream) const {
+  update(stream, cudaStreamAddCaptureDependencies);
+}
+
+void CapturePlace::add(const CapturePlace& other) {
   nodes_.insert(nodes_.end(), other.nodes_.begin(), other.nodes_.end());
   edges_.insert(edges_.end(), other.edges_.begin(), other.edges_.end());
 }

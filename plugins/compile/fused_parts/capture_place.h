@@ -15,11 +15,15 @@ class CapturePlace {
 
   // The stream goes on here, instead of behind what it captured last.
   void resume(cudaStream_t stream) const;
-  // Waits for the other's nodes as well, of the same capture.
-  void join(const CapturePlace& other);
+  // What the stream captures from here on waits for these nodes as well.
+  void join(cudaStream_t stream) const;
+  // Waits for the other's nodes, too, of the same capture.
+  void add(const CapturePlace& other);
   bool is_of_capture(const CapturePlace& other) const { return capture_ == other.capture_; }
 
  private:
+  void update(cudaStream_t stream, unsigned flags) const;
+
   std::vector<cudaGraphNode_t> nodes_;
   std::vector<cudaGraphEdgeData> edges_;  // of each
   unsigned long long capture_ = 0;        // its number in the process

@@ -6,10 +6,16 @@
 
 namespace assay::fused {
 
-void FinishedWeights::begin(bool captured) {
-  captured_ = captured && multiprocessors_ > 0;
+void FinishedWeights::begin(bool may_begin_early) {
+  may_begin_ = may_begin_early && multiprocessors_ > 0;
   expects_ = false;
   entries_.clear();
+}
+
+void FinishedWeights::expect_updates(const std::vector<at::Tensor>& parameters) {
+  expects_ = std::any_of(parameters.begin(), parameters.end(), [&](const at::Tensor& parameter) {
+    return entries_.contains(parameter.unsafeGetTensorImpl());
+  });
 }
 
 int FinishedWeights::left_to_products() const {
@@ -19,15 +25,24 @@ int FinishedWeights::left_to_products() const {
 }
 
 void FinishedWeights::add(const at::Tensor& weight, const at::Tensor& gradient) {
-  if (!expects_ || !gradient.defined()) return;
+  if (!may_begin_ || !gradient.defined()) return;
+  Entry entry;
   const auto place = CapturePlace::of(at::cuda::getCurrentCUDAStream());
-  if (!place) return;
-  const auto number = static_cast<std::int64_t>(entries_.size());
-  const auto [at, is_new] = entries_.try_emplace(weight.unsafeGetTensorImpl(),
-                                                 Entry{.finished = {number, *place},
-                                                       .gradient = gradient.const_data_ptr(),
-                                                       .version = gradient._version()});
-  at->second.is_single = is_new;
+  if (place && expects_) {
+    entry.finished = {static_cast<std::int64_t>(entries_.size()), *place};
+    entry.gradient = gradient.storage();
+    entry.address = gradient.const_data_ptr();
+    entry.version = gradient._version();
+  }
+  const auto [at, is_new] = entries_.try_emplace(weight.unsafeGetTensorImpl(), entry);
+  if (!is_new) at->second.is_last = false;
+}
+
+void FinishedWeights::use(const at::Tensor& weight) {
+  if (!may_begin_) return;
+  if (const auto found = entries_.find(weight.unsafeGetTensorImpl()); found != entries_.end()) {
+    found->second.is_last = false;
+  }
 }
 
 std::optional<FinishedWeights::Finished> FinishedWeights::of(const at::Tensor& weight,
@@ -36,10 +51,10 @@ std::optional<FinishedWeights::Finished> FinishedWeights::of(const at::Tensor& w
   const auto found = entries_.find(weight.unsafeGetTensorImpl());
   if (found == entries_.end()) return std::nullopt;
   const Entry& entry = found->second;
-  const bool same = entry.is_single && entry.finished.place.is_of_capture(here) &&
-                    entry.gradient == gradient.const_data_ptr() &&
+  const bool same = entry.finished && entry.is_last && entry.finished->place.is_of_capture(here) &&
+                    entry.address == gradient.const_data_ptr() &&
                     entry.version == gradient._version();
-  return same ? std::optional(entry.finished) : std::nullopt;
+  return same ? entry.finished : std::nullopt;
 }
 
 }  // namespace assay::fused

@@ -16,7 +16,7 @@ namespace assay::fused {
 class MatrixProduct {
  public:
   // out: [m, n] contiguous, a: [m, k], b: [k, n]; of a and b one of the strides is 1. Records no
-  // graph and ignores autocast. multiprocessors: that cuBLASLt is to use at most, 0: all.
+  // graph and ignores autocast. multiprocessors: that cuBLASLt is to choose for, 0: all.
   void operator()(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
                   int multiprocessors = 0);
 

@@ -232,6 +232,7 @@ std::vector<at::Tensor> Products::operator()(const at::Tensor& in,
   std::vector<at::Tensor> inputs = weights;
   inputs.push_back(x);
   const bool graph = wants_graph(inputs);
+  for (const at::Tensor& each : weights) finished_->use(each);
   const at::NoGradGuard no_graph;
   const at::Tensor weight = weight_in(weights, dtype, *copies_);
   auto sizes = x.sizes().slice(0, static_cast<std::size_t>(x.dim() - 1)).vec();

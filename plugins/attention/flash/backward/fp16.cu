@@ -4,7 +4,7 @@ namespace assay::flash {
 
 void backward_fp16(const BackwardProblem& problem, cudaStream_t stream) {
   with_backward_tile<__half>(problem.shape,
-                             [&]<class T>(T) { launch_backward<T>(problem, stream); });
+                             [&](auto tile) { launch_backward(tile, problem, stream); });
 }
 
 }  // namespace assay::flash

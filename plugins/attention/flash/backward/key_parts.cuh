@@ -8,8 +8,9 @@
 // and the kernel behind adds them up.
 namespace assay::flash {
 
-// Of a warp's 16 keys. A thread's dK and dV [2, head / 2] lie four numbers after four, those of the
-// lanes of a warp side by side: so that eight columns of dK, then of dV, are 32 fours.
+// Of 16 keys, which a warp has, or two by columns. A thread's dK, and dV, lie four numbers after
+// four, those of the lanes of a warp side by side: so that eight columns of dK, then of dV, are 32
+// fours.
 __host__ __device__ inline std::int64_t fours_of_part(int head) {
   return std::int64_t{head} / 4 * warp;
 }

@@ -80,6 +80,10 @@ struct Loaded {
   Operand q, k, v, dout;
 };
 
+inline Loaded loaded_as_they_are(const BackwardProblem& problem) {
+  return {problem.q, problem.k, problem.v, problem.dout};
+}
+
 template <class T, auto* kernel, int shared_bytes>
 void launch_kernels(const BackwardProblem& problem, const Loaded& loaded, cudaStream_t stream) {
   const Shape& shape = problem.shape;

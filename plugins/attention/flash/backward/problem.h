@@ -15,7 +15,7 @@ struct KeyParts {
   int blocks = 1 << 30;       // of queries in a part; the last has the rest
   int count = 1;              // of the longest tile
   int tiles_with[most] = {};  // tiles that have a part of this number: the first ones
-  float* partial = nullptr;   // [tiles, count, warps with sums, head / 4, 32 lanes, 4]
+  float* partial = nullptr;   // [tiles, count, 16 keys each, head / 4, 32 lanes, 4]
 };
 
 // What the backward kernel gets: the tensors as the copy engine sees them, and what the kernels

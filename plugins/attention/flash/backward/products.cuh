@@ -87,7 +87,8 @@ __device__ inline void add_query_sums(float (&d)[48], std::uint64_t a, std::uint
       : "l"(a), "l"(b), "r"(static_cast<int>(add)), "C"(ElementName<Element>::text));
 }
 
-template <class Element>
+// Or a · b, a [64, 16] with the 16 contiguous, where the left operand is by rows.
+template <class Element, bool left_by_rows = false>
 __device__ inline void add_query_sums(float (&d)[64], std::uint64_t a, std::uint64_t b, bool add) {
   asm volatile(
       "{.reg .pred p; setp.ne.b32 p, %66, 0;"
@@ -96,7 +97,7 @@ __device__ inline void add_query_sums(float (&d)[64], std::uint64_t a, std::uint
       "%18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, "
       "%34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, "
       "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-      "}, %64, %65, p, 1, 1, 1, 1;}"
+      "}, %64, %65, p, 1, 1, %68, 1;}"
       : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
         "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
         "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
@@ -107,7 +108,8 @@ __device__ inline void add_query_sums(float (&d)[64], std::uint64_t a, std::uint
         "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
         "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]),
         "+f"(d[63])
-      : "l"(a), "l"(b), "r"(static_cast<int>(add)), "C"(ElementName<Element>::text));
+      : "l"(a), "l"(b), "r"(static_cast<int>(add)), "C"(ElementName<Element>::text),
+        "n"(left_by_rows ? 0 : 1));
 }
 
 }  // namespace assay::flash

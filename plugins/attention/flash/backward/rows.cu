@@ -230,7 +230,11 @@ void prepare_of(const RowArguments& arguments, cudaStream_t stream) {
   constexpr int narrow = 64 / piece<Element>, wide = 128 / piece<Element>;
   if (arguments.shape.head <= 64) return launch(prepare<Element, narrow>, narrow);
   if (arguments.shape.head <= 128) return launch(prepare<Element, wide>, wide);
-  if constexpr (2 * wide <= warp) launch(prepare<Element, 2 * wide>, 2 * wide);
+  if constexpr (2 * wide <= warp) {
+    launch(prepare<Element, 2 * wide>, 2 * wide);
+  } else {
+    throw std::runtime_error("fp32 heads above 128 have no backward here");
+  }
 }
 
 template <class Element>

@@ -48,7 +48,6 @@ struct BackwardTile : BackwardRoles {
   // subtracted afterwards.
   static constexpr bool starts_from_dot = rows < keys;
 
-  static constexpr int blocks = blocks_of_head(head);
   static constexpr int key_bytes = tile_bytes(keys, head);
   static constexpr int query_bytes = tile_bytes(rows, head);
   static constexpr int slope_bytes = tile_bytes(keys, rows);  // dSᵀ [keys, rows]

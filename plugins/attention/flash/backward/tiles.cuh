@@ -21,18 +21,22 @@ auto with_backward_tile(const Shape& shape, const auto& use) {
   if (shape.head <= 80) return use(BackwardHead<Element, 80>());
   if (shape.head <= 96) return use(BackwardHead<Element, 96>());
   if (shape.head <= 128) return use(BackwardHead<Element, 128>());
-  return use(WideTile<Element, 256>());
+  return use(WideTile<Element>());
 }
 
-template <class T>
-void launch_backward(const BackwardProblem& problem, cudaStream_t stream) {
-  const Loaded loaded = {problem.q, problem.k, problem.v, problem.dout};
-  if constexpr (T::persistent) {
-    launch_kernels<T, backward<T>, backward_shared_bytes<T>>(problem, loaded, stream);
-  } else {
-    launch_kernels<T, backward_of_wide<T>, static_cast<int>(sizeof(WideShared<T>))>(problem, loaded,
-                                                                                    stream);
-  }
+template <class Element, int head, int rows>
+void launch_backward(BackwardTile<Element, head, rows>, const BackwardProblem& problem,
+                     cudaStream_t stream) {
+  using T = BackwardTile<Element, head, rows>;
+  launch_kernels<T, backward<T>, backward_shared_bytes<T>>(problem, loaded_as_they_are(problem),
+                                                           stream);
+}
+
+template <class Element>
+void launch_backward(WideTile<Element>, const BackwardProblem& problem, cudaStream_t stream) {
+  using T = WideTile<Element>;
+  launch_kernels<T, backward_of_wide<T>, wide_shared_bytes<T>>(problem, loaded_as_they_are(problem),
+                                                               stream);
 }
 
 // One file a format.

@@ -2,7 +2,6 @@
 
 #include "attention/flash/backward/consumer.cuh"
 #include "attention/flash/backward/shared_queries.cuh"
-#include "products.cuh"
 #include "tile.cuh"
 
 // A warpgroup has 64 keys and half of the queries of each block: their scores, weights and slopes
@@ -18,9 +17,9 @@ __device__ __forceinline__ void start_wide_key_sums(float (&gradient)[T::first_c
   begin_products();
 #pragma unroll
   for (int step = 0; step < T::rows / 16; ++step) {
-    add_key_sums<typename T::Element>(
+    add_query_sums<typename T::Element, /*left_by_rows=*/true>(
         gradient, advance(by_rows(weights), step * 32),
-        advance(by_columns(tile, T::rows), step * 16 * block_row_bytes));
+        advance(by_columns(tile, T::rows), step * 16 * block_row_bytes), true);
   }
   end_products();
 }

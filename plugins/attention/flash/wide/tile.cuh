@@ -7,10 +7,10 @@
 // sums behind them: dK and dV of all columns would be more than a thread's registers.
 namespace assay::flash {
 
-template <class Element_, int head_>
+template <class Element_>
 struct WideTile : BackwardRoles {
   using Element = Element_;
-  static constexpr int head = head_;  // columns that are computed
+  static constexpr int head = 256;  // columns that are computed
   static constexpr int planes = 1;
   static constexpr int loaded_head = head;
   static constexpr int keys = group_rows;
@@ -19,7 +19,6 @@ struct WideTile : BackwardRoles {
   static constexpr int stages = 2;           // blocks of queries in flight
   static constexpr bool persistent = false;  // nothing is left of shared memory for the next tile
 
-  static constexpr int blocks = blocks_of_head(head);
   static constexpr int key_bytes = tile_bytes(keys, head);
   static constexpr int query_bytes = tile_bytes(rows, head);
   static constexpr int slope_bytes = tile_bytes(keys, rows);  // Pᵀ and dSᵀ [keys, rows]
@@ -55,5 +54,8 @@ struct WideShared {
   std::uint64_t douts_full[T::stages], douts_empty[T::stages];
   std::uint64_t weights_full, slopes_full;  // by every consumer warp
 };
+
+template <class T>
+inline constexpr int wide_shared_bytes = sizeof(WideShared<T>);
 
 }  // namespace assay::flash
