@@ -1,4 +1,3 @@
-#include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <assay/reference.h>
@@ -7,7 +6,8 @@
 #include <cmath>
 
 #include "conformance/tiny_model.h"
-#include "device.h"
+#include "fused_here.h"
+#include "gpu/device.h"
 #include "plugins/support.h"
 
 namespace assay {
@@ -27,10 +27,7 @@ void PrintTo(const Trained& trained, std::ostream* stream) {
 class GpuFusedStep : public testing::TestWithParam<Trained> {
  protected:
   void SetUp() override {
-    if (at::getNumGPUs() == 0) GTEST_SKIP() << "no CUDA device on this machine";
-#ifndef ASSAY_TEST_KERNELS
-    GTEST_SKIP() << "built without nvcc: there is no fused";
-#endif
+    if (const std::string why = test::why_no_fused(); !why.empty()) GTEST_SKIP() << why;
   }
 };
 

@@ -1,12 +1,12 @@
 // Weights are updated beside the backward where the captured step lets them.
 
-#include <ATen/Context.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <optional>
 
 #include "conformance/tiny_model.h"
+#include "fused_here.h"
 #include "gpu/captured_graph.h"
 #include "gpu/device.h"
 #include "plugins/support.h"
@@ -17,10 +17,7 @@ namespace {
 class GpuEarlyUpdates : public testing::Test {
  protected:
   void SetUp() override {
-    if (at::getNumGPUs() == 0) GTEST_SKIP() << "no CUDA device on this machine";
-#ifndef ASSAY_TEST_KERNELS
-    GTEST_SKIP() << "built without nvcc: there is no fused";
-#endif
+    if (const std::string why = test::why_no_fused(); !why.empty()) GTEST_SKIP() << why;
   }
 
   // A model's train step, made ready with so many multiprocessors for updates, and captured anew.

@@ -1,4 +1,3 @@
-#include <ATen/Context.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/ones.h>
@@ -12,7 +11,8 @@
 
 #include <functional>
 
-#include "device.h"
+#include "fused_here.h"
+#include "gpu/device.h"
 #include "model/autocast.h"
 #include "plugins/support.h"
 
@@ -41,10 +41,7 @@ class GpuFusedOperations : public testing::TestWithParam<Numbers> {
   using Operation = std::function<Tensors(const Ops&, const Tensors&)>;
 
   void SetUp() override {
-    if (at::getNumGPUs() == 0) GTEST_SKIP() << "no CUDA device on this machine";
-#ifndef ASSAY_TEST_KERNELS
-    GTEST_SKIP() << "built without nvcc: there is no fused";
-#endif
+    if (const std::string why = test::why_no_fused(); !why.empty()) GTEST_SKIP() << why;
     plugin_ = test::load<CompileBoundary>("compile", "fused", "fused");
     ops_ = right_ = reference::operations(/*norm_has_bias=*/false);
     throw_unless_ok(plugin_->select(ops_, {}));

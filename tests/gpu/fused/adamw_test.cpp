@@ -1,4 +1,3 @@
-#include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
@@ -8,7 +7,8 @@
 
 #include <cmath>
 
-#include "device.h"
+#include "fused_here.h"
+#include "gpu/device.h"
 #include "plugins/support.h"
 
 namespace assay {
@@ -51,10 +51,7 @@ at::Tensor drawn(std::int64_t elements, std::uint64_t seed) {
 class GpuAdamW : public testing::TestWithParam<Variant> {
  protected:
   void SetUp() override {
-    if (at::getNumGPUs() == 0) GTEST_SKIP() << "no CUDA device on this machine";
-#ifndef ASSAY_TEST_KERNELS
-    GTEST_SKIP() << "built without nvcc: there is no fused";
-#endif
+    if (const std::string why = test::why_no_fused(); !why.empty()) GTEST_SKIP() << why;
     plugin_ = test::load<CompileBoundary>("compile", "fused", "fused");
     ops_ = model::textbook_ops();
     throw_unless_ok(plugin_->select(ops_, {}));
