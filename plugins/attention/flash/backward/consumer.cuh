@@ -3,6 +3,7 @@
 #include "attention/flash/score_products.cuh"
 #include "attention/flash/softmax.cuh"
 #include "attention/flash/value_products.cuh"
+#include "exchange.cuh"
 #include "gradients.cuh"
 #include "key_parts.cuh"
 #include "products.cuh"
@@ -69,18 +70,6 @@ __device__ __forceinline__ void take_turn(int group) {
 template <class T>
 __device__ __forceinline__ void pass_turn(int group) {
   if constexpr (T::takes_turns) arrive_named(3 - group, 2 * warpgroup);
-}
-
-// A warp's 16 keys of dSᵀ: registers → [keys, rows] in shared memory.
-template <class T>
-__device__ __forceinline__ void write_slopes(const std::uint32_t (&slopes)[T::rows / 16][4],
-                                             std::uint32_t tile, const Consumer& me) {
-  const std::uint32_t start = tile + swizzled(me.warp * 16 + me.lane % 16, me.lane / 16);
-#pragma unroll
-  for (int step = 0; step < T::rows / 16; ++step) {
-    store_matrices((start ^ step * 2 % 8 * 16) + step * 2 / 8 * T::keys * block_row_bytes,
-                   slopes[step]);
-  }
 }
 
 // Named barrier of the consumers; 0 is __syncthreads().
@@ -188,16 +177,9 @@ __device__ __forceinline__ void consume_tile(const BackwardArguments& arguments,
     wait_for_products<1>();
     pin(scores);
     if constexpr (T::takes_turns) beyond = ahead.any_beyond();
-    if (mine.needs_mask(block, T::rows)) {
-      const int column = block * T::rows + me.column;
-      hide(scores, from_column(upper, column), from_column(lower, column));
-    }
+    hide_unseen(scores, mine, upper, lower, block, T::rows, me.column);
     if constexpr (T::takes_turns) read_numbers(lse, my_lse);
-    if (beyond) {
-      weigh_by_lse<true>(scores, shape.scale, lse);
-    } else {
-      weigh_by_lse<false>(scores, shape.scale, lse);
-    }
+    weigh_by_lse(scores, shape.scale, lse, beyond);
     as_operand<Element>(weights, scores);
     start_key_sums<T>(dv, weights, douts);
     // Where none are pending, what lies there is multiplied in vain.
@@ -216,13 +198,12 @@ __device__ __forceinline__ void consume_tile(const BackwardArguments& arguments,
     // Whoever has said that slopes number n − 1 are there, or has ended a tile, has read those of
     // number n − 3. dK of the tile before leaves from there by the warp's own rows.
     if (is_first && follows) end_writing(departed, me);
-    write_slopes<T>(packed, shared_address(shared.slopes[slope_turn.stage]), me);
+    write_transposed<T>(packed, shared_address(shared.slopes[slope_turn.stage]), me.warp * 16, 0,
+                        me);
     // Beneath these products the slopes reach shared memory; without turns the other warpgroup
     // waits for them first.
     if constexpr (T::takes_turns) start_key_sums<T>(dk, packed, queries);
-    show_shared_writes();
-    __syncwarp();
-    if (me.lane == 0) arrive(shared.slopes_full[slope_turn.stage]);
+    announce_writes(shared.slopes_full[slope_turn.stage], me);
     if constexpr (!T::takes_turns) start_key_sums<T>(dk, packed, queries);
     wait_for_products<1>();
     pin(dv);

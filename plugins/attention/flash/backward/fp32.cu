@@ -1,4 +1,4 @@
-#include "attention/flash/planes/backward.cuh"
+#include "attention/flash/planes/backward_consumer.cuh"
 #include "tiles.cuh"
 
 namespace assay::flash {
@@ -31,10 +31,8 @@ void backward_fp32(const BackwardProblem& problem, cudaStream_t stream) {
   loaded.dout = split(problem.dout, shape.heads, shape.queries);
   BackwardProblem behind = problem;
   behind.workspace = planes;
-  with_plane_tile(shape, [&]<class T>(T) {
-    launch_kernels<T, backward_in_planes<T>, static_cast<int>(sizeof(PlaneShared<T>))>(
-        behind, loaded, stream);
-  });
+  with_plane_tile(shape,
+                  [&]<class T>(T) { launch_one_tile<T, PlaneShared<T>>(behind, loaded, stream); });
 }
 
 }  // namespace assay::flash

@@ -37,4 +37,16 @@ __host__ __device__ inline BlockRange seeing_blocks(const Shape& shape, int firs
   return range;
 }
 
+// Hides what a thread's two keys, `upper` and `lower`, do not see of a block of `rows` queries,
+// where some key of `keys` sees a part of it alone. scores: from column `column` of the block on.
+template <int count>
+__device__ __forceinline__ void hide_unseen(float (&scores)[count], const BlockRange& keys,
+                                            const QueryRange& upper, const QueryRange& lower,
+                                            int block, int rows, int column) {
+  if (keys.needs_mask(block, rows)) {
+    const int first = block * rows + column;
+    hide(scores, from_column(upper, first), from_column(lower, first));
+  }
+}
+
 }  // namespace assay::flash

@@ -74,27 +74,6 @@ __device__ inline void load_queries(const BackwardArguments& arguments, Shared& 
   });
 }
 
-// One tile of keys by warp 0 and the queries that see them by warp 1, where a block of threads
-// takes one tile.
-template <class T, class Shared>
-__device__ inline void produce_tile(const BackwardArguments& arguments, Shared& shared,
-                                    const KeyWork& work, int warp) {
-  if (warp == 0) {
-    const Place place = place_of_keys(work, T::keys);
-    load_tile<T::keys, T::loaded_head>(shared.keys[0], arguments.k, place, shared.keys_full[0],
-                                       Keep::first_out);
-    // The consumers wait for values with the first queries.
-    if (query_blocks_of<T>(arguments, work).total > 0) {
-      load_tile<T::keys, T::loaded_head>(shared.values[0], arguments.v, place,
-                                         shared.values_full[0], Keep::first_out);
-    }
-  } else {
-    unsigned count = 0;
-    wait_for_kernel_before();
-    load_queries<T>(arguments, shared, work, count);
-  }
-}
-
 template <class T>
 __device__ void produce_keys(const BackwardArguments& arguments, BackwardShared<T>& shared) {
   unsigned tiles = 0;

@@ -3,9 +3,10 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-#include "attention/flash/wide/backward.cuh"
+#include "attention/flash/wide/consumer.cuh"
 #include "backward.cuh"
 #include "launch.cuh"
+#include "one_tile.cuh"
 
 // The compiled tiles of the backward, and which serves a problem.
 namespace assay::flash {
@@ -32,11 +33,16 @@ void launch_backward(BackwardTile<Element, head, rows>, const BackwardProblem& p
                                                            stream);
 }
 
+template <class T, class Shared>
+void launch_one_tile(const BackwardProblem& problem, const Loaded& loaded, cudaStream_t stream) {
+  launch_kernels<T, backward_of_one_tile<T, Shared>, static_cast<int>(sizeof(Shared))>(
+      problem, loaded, stream);
+}
+
 template <class Element>
 void launch_backward(WideTile<Element>, const BackwardProblem& problem, cudaStream_t stream) {
   using T = WideTile<Element>;
-  launch_kernels<T, backward_of_wide<T>, wide_shared_bytes<T>>(problem, loaded_as_they_are(problem),
-                                                               stream);
+  launch_one_tile<T, WideShared<T>>(problem, loaded_as_they_are(problem), stream);
 }
 
 // One file a format.

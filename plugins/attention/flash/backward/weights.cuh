@@ -69,6 +69,16 @@ __device__ __forceinline__ void weigh_by_lse(float (&scores)[count], float scale
   }
 }
 
+template <int count>
+__device__ __forceinline__ void weigh_by_lse(float (&scores)[count], float scale,
+                                             const float2 (&lse)[count / 4], bool at_most_1) {
+  if (at_most_1) {
+    weigh_by_lse<true>(scores, scale, lse);
+  } else {
+    weigh_by_lse<false>(scores, scale, lse);
+  }
+}
+
 // slopes [64, rows] = −D.
 template <int count>
 __device__ __forceinline__ void begin_slopes(float (&slopes)[count],

@@ -1,7 +1,8 @@
 #pragma once
 
 #include "attention/flash/backward/consumer.cuh"
-#include "attention/flash/backward/shared_queries.cuh"
+#include "attention/flash/backward/exchange.cuh"
+#include "attention/flash/backward/one_tile.cuh"
 #include "backward_products.cuh"
 #include "write_floats.cuh"
 
@@ -100,8 +101,17 @@ __device__ __forceinline__ void join_groups(float (&gradient)[T::head / 2], std:
 }
 
 template <class T>
-__device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T>& shared,
-                               const KeyWork& work, const QueryBlocks& blocks, const Consumer& me) {
+__device__ void init_barriers(PlaneShared<T>& shared) {
+  init_load_barriers<T>(shared);
+  init_barrier(shared.slopes_full, T::consumer_warps);
+  init_barrier(shared.slopes_empty, T::consumer_warps);
+  publish_barriers();
+}
+
+template <class T>
+__device__ void consume_one_tile(const BackwardArguments& arguments, PlaneShared<T>& shared,
+                                 const KeyWork& work, const QueryBlocks& blocks,
+                                 const Consumer& me) {
   using Element = typename T::Element;
   const Shape& shape = arguments.shape;
   const int first_query = me.group * T::group_queries;  // of a block
@@ -137,10 +147,7 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
     start_plane_scores<T>(slopes, values, douts);
     wait_for_products<1>();
     pin(scores);
-    if (seen.needs_mask(block, T::rows)) {
-      const int column = block * T::rows + first_query + me.column;
-      hide(scores, from_column(upper, column), from_column(lower, column));
-    }
+    hide_unseen(scores, seen, upper, lower, block, T::rows, first_query + me.column);
     const std::uint32_t lse = shared_address(shared.lse[turn.stage]) + my_number;
     weigh_by_natural_lse(scores, shape.natural_scale, lse);
     std::uint32_t weights[T::planes][T::group_queries / 16][4];
@@ -158,7 +165,8 @@ __device__ void consume_planes(const BackwardArguments& arguments, PlaneShared<T
     wait(shared.slopes_empty, slope_parity ^ 1);
 #pragma unroll
     for (int plane = 0; plane < T::planes; ++plane) {
-      write_group_queries<T>(packed[plane], slope_planes + plane * T::slope_plane_bytes, me);
+      write_transposed<T>(packed[plane], slope_planes + plane * T::slope_plane_bytes,
+                          key_warp_of<T>(me) * 16, first_query, me);
     }
     announce_writes(shared.slopes_full, me);
     add_key_sums<T>(dk, packed, queries);

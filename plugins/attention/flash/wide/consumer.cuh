@@ -1,7 +1,8 @@
 #pragma once
 
 #include "attention/flash/backward/consumer.cuh"
-#include "attention/flash/backward/shared_queries.cuh"
+#include "attention/flash/backward/exchange.cuh"
+#include "attention/flash/backward/one_tile.cuh"
 #include "tile.cuh"
 
 // A warpgroup has 64 keys and half of the queries of each block: their scores, weights and slopes
@@ -25,8 +26,17 @@ __device__ __forceinline__ void start_wide_key_sums(float (&gradient)[T::first_c
 }
 
 template <class T>
-__device__ void consume_wide(const BackwardArguments& arguments, WideShared<T>& shared,
-                             const KeyWork& work, const QueryBlocks& blocks, const Consumer& me) {
+__device__ void init_barriers(WideShared<T>& shared) {
+  init_load_barriers<T>(shared);
+  init_barrier(shared.weights_full, T::consumer_warps);
+  init_barrier(shared.slopes_full, T::consumer_warps);
+  publish_barriers();
+}
+
+template <class T>
+__device__ void consume_one_tile(const BackwardArguments& arguments, WideShared<T>& shared,
+                                 const KeyWork& work, const QueryBlocks& blocks,
+                                 const Consumer& me) {
   using Element = typename T::Element;
   constexpr int steps = T::group_queries / 16;
   const Shape& shape = arguments.shape;
@@ -74,18 +84,11 @@ __device__ void consume_wide(const BackwardArguments& arguments, WideShared<T>& 
     const bool beyond = any_beyond(shared.lse[turn.stage], me.lane);
     wait_for_products<1>();
     pin(scores);
-    if (seen.needs_mask(block, T::rows)) {
-      const int column = block * T::rows + first_query + me.column;
-      hide(scores, from_column(upper, column), from_column(lower, column));
-    }
-    if (beyond) {
-      weigh_by_lse<true>(scores, shape.scale, numbers);
-    } else {
-      weigh_by_lse<false>(scores, shape.scale, numbers);
-    }
+    hide_unseen(scores, seen, upper, lower, block, T::rows, first_query + me.column);
+    weigh_by_lse(scores, shape.scale, numbers, beyond);
     std::uint32_t weights[steps][4];
     as_operand<Element>(weights, scores);
-    write_group_queries<T>(weights, weight_tile, me);
+    write_transposed<T>(weights, weight_tile, key_warp_of<T>(me) * 16, first_query, me);
     announce_writes(shared.weights_full, me);
 
     start_sums(count - 1);
@@ -98,7 +101,7 @@ __device__ void consume_wide(const BackwardArguments& arguments, WideShared<T>& 
     weigh_slopes<Element>(slopes, weights);
     std::uint32_t packed[steps][4];
     as_operand<Element>(packed, slopes);
-    write_group_queries<T>(packed, slope_tile, me);
+    write_transposed<T>(packed, slope_tile, key_warp_of<T>(me) * 16, first_query, me);
     announce_writes(shared.slopes_full, me);
 
     wait(shared.slopes_full, parity);

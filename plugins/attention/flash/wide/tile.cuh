@@ -55,7 +55,4 @@ struct WideShared {
   std::uint64_t weights_full, slopes_full;  // by every consumer warp
 };
 
-template <class T>
-inline constexpr int wide_shared_bytes = sizeof(WideShared<T>);
-
 }  // namespace assay::flash
