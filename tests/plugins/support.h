@@ -33,21 +33,10 @@ inline const PluginEntry& entry(const std::string& kind, const std::string& libr
   return entry_in(build_folder() + "/plugins/" + kind + "/" + library + ".so", name);
 }
 
-inline Options default_options(const PluginEntry& entry) {
-  PluginDescription description;
-  throw_unless_ok(entry.describe(description));
-  Options options;
-  for (const auto& option : description.parameters) options[option.name] = option.default_value;
-  return options;
-}
-
-// options: those that are not at their defaults.
 template <class BoundaryOfKind>
 std::unique_ptr<BoundaryOfKind> make(const PluginEntry& entry, const Options& options = {}) {
-  Options all = default_options(entry);
-  for (const auto& [name, value] : options) all[name] = value;
   std::unique_ptr<Boundary> made;
-  throw_unless_ok(entry.create(all, made));
+  throw_unless_ok(entry.create(options, made));
   return std::unique_ptr<BoundaryOfKind>(static_cast<BoundaryOfKind*>(made.release()));
 }
 
@@ -90,15 +79,13 @@ struct CaseNames {
   std::string norm = "rmsnorm";
   std::string precision = "fp32";
   std::string compile = "eager";
-  Options compile_options = {};
 };
 
 inline Case make_case(const CaseNames& names, at::Device device = at::kCPU) {
   Case made;
   made.attention = attention(names.attention);
   made.norm = load<NormBoundary>("norm", names.norm, names.norm);
-  made.compile = load<CompileBoundary>("compile", compile_library(names.compile), names.compile,
-                                       names.compile_options);
+  made.compile = load<CompileBoundary>("compile", compile_library(names.compile), names.compile);
   made.workload = load<WorkloadBoundary>("workload", names.workload, names.workload);
 
   auto& context = made.context;

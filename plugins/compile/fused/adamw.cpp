@@ -4,7 +4,6 @@
 #include <c10/cuda/CUDAStream.h>
 
 #include "adamw_kernel.h"
-#include "early_updates.h"
 #include "model/adamw.h"
 
 namespace assay::fused {
@@ -85,7 +84,7 @@ at::Tensor norm_under_a_limit(const OptimizerInputs& in) {
 }
 
 // Tensors that a kernel reads must outlive the launch.
-void launch(const OptimizerInputs& in, int multiprocessors) {
+void launch(const OptimizerInputs& in) {
   if (in.parameters.empty()) return;
   const auto fp32 = [](const at::Tensor& scalar) {
     return scalar.defined() ? scalar.to(at::kFloat) : scalar;
@@ -108,45 +107,12 @@ void launch(const OptimizerInputs& in, int multiprocessors) {
                 .factor = read(factor),
                 .grad_scale = read(grad_scale),
                 .found_inf = read(found_inf)},
-               c10::cuda::getCurrentCUDAStream(), multiprocessors);
-}
-
-bool waits_for_all_gradients(const OptimizerInputs& in) {
-  return in.max_grad_norm > 0 || in.grad_norm.defined() || in.grad_scale.defined() ||
-         in.found_inf.defined();
-}
-
-// Those of weights that the backward is done with beside the rest of it, the others here.
-void launch_in_parts(const OptimizerInputs& in, FinishedWeights& finished) {
-  const OptimizerInputs settings = settings_of(in, {});
-  const EarlyUpdates early =
-      begin_early(in, finished, [&](const std::vector<std::size_t>& updates) {
-        OptimizerInputs some = settings;
-        for (const std::size_t i : updates) add(some, in, i);
-        launch(some, finished.multiprocessors());
-      });
-  finished.expect_updates(in.parameters);
-  finished.clear();
-  OptimizerInputs late = settings;
-  for (std::size_t i = 0; i < in.parameters.size(); ++i) {
-    if (!early.begun[i]) add(late, in, i);
-  }
-  launch(late, 0);
-  if (early.end) early.end->join(c10::cuda::getCurrentCUDAStream());
-}
-
-void launch_mine(const OptimizerInputs& in, FinishedWeights& finished) {
-  if (finished.multiprocessors() > 0 && !in.parameters.empty() && !waits_for_all_gradients(in)) {
-    return launch_in_parts(in, finished);
-  }
-  finished.expect_none();
-  launch(in, 0);
+               c10::cuda::getCurrentCUDAStream());
 }
 
 }  // namespace
 
-void adamw(const OptimizerInputs& in, FinishedWeights& finished,
-           const std::function<void(const OptimizerInputs&)>& others) {
+void adamw(const OptimizerInputs& in, const std::function<void(const OptimizerInputs&)>& others) {
   if (in.parameters.empty()) return;
   const c10::cuda::OptionalCUDAGuard device(in.parameters.front().is_cuda()
                                                 ? std::optional(in.parameters.front().device())
@@ -154,7 +120,7 @@ void adamw(const OptimizerInputs& in, FinishedWeights& finished,
   OptimizerInputs mine = settings_of(in, norm_under_a_limit(in));
   OptimizerInputs rest = mine;
   for (std::size_t i = 0; i < in.parameters.size(); ++i) add(takes(in, i) ? mine : rest, in, i);
-  launch_mine(mine, finished);
+  launch(mine);
   if (!rest.parameters.empty()) others(rest);
 }
 

@@ -11,23 +11,12 @@ namespace assay::fused {
 
 namespace {
 
+constexpr int threads = 256;
 constexpr int width = 4;  // elements of a 16-byte load of fp32
-constexpr int chunk = 16'384;
+constexpr int chunk = threads * width * 16;
 constexpr int most_tensors = 60;
 
-// A block of threads a chunk.
-struct Spread {
-  static constexpr int threads = 256;
-  static constexpr int at_once = 1;  // accesses of a thread that are on their way together
-};
-// A block of threads a multiprocessor, which goes from chunk to chunk: it alone has to have as much
-// on its way as the memory is far away, and leaves registers to other kernels' blocks.
-struct Gathered {
-  static constexpr int threads = 512;
-  static constexpr int at_once = 2;
-};
-
-// Of one launch. Chunk c is of tensor t where first_chunk[t] <= c < first_chunk[t + 1].
+// Of one launch. Block b works on tensor t where first_block[t] <= b < first_block[t + 1].
 struct Table {
   float* parameter[most_tensors];
   void* gradient[most_tensors];
@@ -36,7 +25,7 @@ struct Table {
   const float* step[most_tensors];
   void* copy[most_tensors];
   std::int64_t elements[most_tensors];
-  int first_chunk[most_tensors + 1];
+  int first_block[most_tensors + 1];
   bool is_aligned[most_tensors];
   int tensors;
 };
@@ -98,7 +87,7 @@ __device__ void update_element(float& p, float gradient, float& m, float& v,
   p -= of_tensor.step_size * m / denominator;
 }
 
-// A chunk of a tensor.
+// One block's part of a tensor.
 template <class Gradient, class Copy>
 struct Part {
   float* parameter;
@@ -109,91 +98,71 @@ struct Part {
   int elements;
 };
 
-// As many elements as one access takes, aligned so.
-template <class Element, int count>
-struct alignas(count * sizeof(Element)) Access {
-  Element values[count];
-};
-
-template <int count, class Element>
-__device__ Access<Element, count>& access(Element* elements, int first) {
-  return *reinterpret_cast<Access<Element, count>*>(elements + first);
-}
-
-// `count` elements of a chunk on their way through registers: one, or as many as one access takes.
+// `count` elements from `first` on: one, or as many as one access takes, aligned so.
 template <int count, class Gradient, class Copy>
-struct Elements {
-  Access<float, count> p, m, v;
-  Access<Gradient, count> g;
-
-  __device__ void read(const Part<Gradient, Copy>& part, int first) {
-    p = access<count>(part.parameter, first);
-    g = access<count>(part.gradient, first);
-    m = access<count>(part.first_moment, first);
-    v = access<count>(part.second_moment, first);
+__device__ void update_elements(const Part<Gradient, Copy>& part, int first,
+                                const Constants& constants, const Common& of_tensor,
+                                const GradientScaling& scaling) {
+  struct alignas(count * sizeof(float)) Floats {
+    float values[count];
+  };
+  struct alignas(count * sizeof(Gradient)) Gradients {
+    Gradient values[count];
+  };
+  auto& parameters = *reinterpret_cast<Floats*>(part.parameter + first);
+  auto& gradients = *reinterpret_cast<Gradients*>(part.gradient + first);
+  auto& first_moments = *reinterpret_cast<Floats*>(part.first_moment + first);
+  auto& second_moments = *reinterpret_cast<Floats*>(part.second_moment + first);
+  Floats p = parameters, m = first_moments, v = second_moments;
+  Gradients g = gradients;
+#pragma unroll
+  for (int k = 0; k < count; ++k) {
+    float gradient = wide(g.values[k]);
+    if (scaling.changes) {
+      gradient = gradient * scaling.factor / scaling.divisor;
+      narrow(gradient, g.values[k]);
+    }
+    update_element(p.values[k], gradient, m.values[k], v.values[k], constants, of_tensor);
   }
-  __device__ void update(const Constants& constants, const Common& of_tensor,
-                         const GradientScaling& scaling) {
+  parameters = p;
+  first_moments = m;
+  second_moments = v;
+  if (scaling.changes) gradients = g;
+  if constexpr (!std::is_same_v<Copy, Nothing>) {
+    struct alignas(count * sizeof(Copy)) Copies {
+      Copy values[count];
+    };
+    Copies copies;
 #pragma unroll
-    for (int k = 0; k < count; ++k) {
-      float gradient = wide(g.values[k]);
-      if (scaling.changes) {
-        gradient = gradient * scaling.factor / scaling.divisor;
-        narrow(gradient, g.values[k]);
-      }
-      update_element(p.values[k], gradient, m.values[k], v.values[k], constants, of_tensor);
-    }
-  }
-  __device__ void write(const Part<Gradient, Copy>& part, int first, bool gradients) const {
-    access<count>(part.parameter, first) = p;
-    access<count>(part.first_moment, first) = m;
-    access<count>(part.second_moment, first) = v;
-    if (gradients) access<count>(part.gradient, first) = g;
-    if constexpr (!std::is_same_v<Copy, Nothing>) {
-      Access<Copy, count> copies;
-#pragma unroll
-      for (int k = 0; k < count; ++k) narrow(p.values[k], copies.values[k]);
-      access<count>(part.copy, first) = copies;
-    }
-  }
-};
-
-// Elements [first, end) of a chunk, `count` an access, shared out over the block.
-template <class Way, int count, class Gradient, class Copy>
-__device__ void update_range(const Part<Gradient, Copy>& part, int first, int end,
-                             const Constants& constants, const Common& of_tensor,
-                             const GradientScaling& scaling) {
-  constexpr int stride = Way::threads * count;
-  for (int at = first + static_cast<int>(threadIdx.x) * count; at < end;
-       at += stride * Way::at_once) {
-    Elements<count, Gradient, Copy> elements[Way::at_once];
-#pragma unroll
-    for (int k = 0; k < Way::at_once; ++k) {
-      if (at + k * stride < end) elements[k].read(part, at + k * stride);
-    }
-#pragma unroll
-    for (int k = 0; k < Way::at_once; ++k) {
-      if (at + k * stride >= end) break;
-      elements[k].update(constants, of_tensor, scaling);
-      elements[k].write(part, at + k * stride, scaling.changes);
-    }
+    for (int k = 0; k < count; ++k) narrow(p.values[k], copies.values[k]);
+    *reinterpret_cast<Copies*>(part.copy + first) = copies;
   }
 }
 
-__device__ int tensor_of(const Table& table, int chunk_number) {
+__device__ int tensor_of(const Table& table, int block) {
   int low = 0, high = table.tensors;
   while (high - low > 1) {
     const int middle = (low + high) / 2;
-    (table.first_chunk[middle] <= chunk_number ? low : high) = middle;
+    (table.first_block[middle] <= block ? low : high) = middle;
   }
   return low;
 }
 
 template <class Gradient, class Copy>
-__device__ Part<Gradient, Copy> part_of(const Table& table, int tensor, int chunk_number) {
+__global__ __launch_bounds__(threads) void fused_adamw(
+    const __grid_constant__ Table table, const __grid_constant__ Constants constants) {
+  if (constants.found_inf != nullptr && *constants.found_inf == 1) return;
+  const int tensor = tensor_of(table, static_cast<int>(blockIdx.x));
   const std::int64_t begin =
-      static_cast<std::int64_t>(chunk_number - table.first_chunk[tensor]) * chunk;
+      static_cast<std::int64_t>(static_cast<int>(blockIdx.x) - table.first_block[tensor]) * chunk;
   const std::int64_t left = table.elements[tensor] - begin;
+
+  __shared__ Common shared;
+  if (threadIdx.x == 0) shared = common(constants, *table.step[tensor]);
+  __syncthreads();
+  const Common of_tensor = shared;
+  const GradientScaling scaling = gradient_scaling(constants);
+
   Part<Gradient, Copy> part = {table.parameter[tensor] + begin,
                                static_cast<Gradient*>(table.gradient[tensor]) + begin,
                                table.first_moment[tensor] + begin,
@@ -203,31 +172,13 @@ __device__ Part<Gradient, Copy> part_of(const Table& table, int tensor, int chun
   if constexpr (!std::is_same_v<Copy, Nothing>) {
     part.copy = static_cast<Copy*>(table.copy[tensor]) + begin;
   }
-  return part;
-}
-
-template <class Way, class Gradient, class Copy>
-__global__ __launch_bounds__(Way::threads) void fused_adamw(
-    const __grid_constant__ Table table, const __grid_constant__ Constants constants) {
-  if (constants.found_inf != nullptr && *constants.found_inf == 1) return;
-  __shared__ Common shared;
-  const GradientScaling scaling = gradient_scaling(constants);
-  const int chunks = table.first_chunk[table.tensors];
-  int known = -1;
-  for (int number = static_cast<int>(blockIdx.x); number < chunks;
-       number += static_cast<int>(gridDim.x)) {
-    const int tensor = tensor_of(table, number);
-    if (tensor != known) {
-      __syncthreads();  // all have read what the tensor before has in common
-      if (threadIdx.x == 0) shared = common(constants, *table.step[tensor]);
-      __syncthreads();
-      known = tensor;
-    }
-    const Common of_tensor = shared;
-    const auto part = part_of<Gradient, Copy>(table, tensor, number);
-    const int in_vectors = table.is_aligned[tensor] ? part.elements / width * width : 0;
-    update_range<Way, width>(part, 0, in_vectors, constants, of_tensor, scaling);
-    update_range<Way, 1>(part, in_vectors, part.elements, constants, of_tensor, scaling);
+  const int in_vectors = table.is_aligned[tensor] ? part.elements / width * width : 0;
+  const int thread = static_cast<int>(threadIdx.x);
+  for (int i = thread * width; i < in_vectors; i += threads * width) {
+    update_elements<width>(part, i, constants, of_tensor, scaling);
+  }
+  for (int i = in_vectors + thread; i < part.elements; i += threads) {
+    update_elements<1>(part, i, constants, of_tensor, scaling);
   }
 }
 
@@ -245,7 +196,7 @@ bool is_aligned(const Update& update) {
          fits(update.copy, bytes_of(update.copy_dtype));
 }
 
-int chunks_of(const Update& update) {
+int blocks_of(const Update& update) {
   return static_cast<int>((update.elements + chunk - 1) / chunk);
 }
 
@@ -259,77 +210,36 @@ void add(Table& table, const Update& update) {
   table.copy[i] = update.copy;
   table.elements[i] = update.elements;
   table.is_aligned[i] = is_aligned(update);
-  table.first_chunk[i + 1] = table.first_chunk[i] + chunks_of(update);
-}
-
-// What chooses a kernel.
-struct Kind {
-  Stored gradients, copies;
-  int multiprocessors;
-};
-
-// Of blocks of threads that lie side by side: what products leave free must hold those of theirs
-// whose blocks come in clusters, of eight at most.
-unsigned cluster_of(int multiprocessors) {
-  unsigned blocks = 8;
-  while (multiprocessors % static_cast<int>(blocks) != 0) blocks /= 2;
-  return blocks;
-}
-
-bool device_has_clusters() {
-  int device = 0, has = 0;
-  C10_CUDA_CHECK(cudaGetDevice(&device));
-  C10_CUDA_CHECK(cudaDeviceGetAttribute(&has, cudaDevAttrClusterLaunch, device));
-  return has != 0;
+  table.first_block[i + 1] = table.first_block[i] + blocks_of(update);
 }
 
 template <class Gradient, class Copy>
-void launch_gathered(const Table& table, const Constants& constants, int multiprocessors,
-                     cudaStream_t stream) {
-  cudaLaunchAttribute cluster = {};
-  cluster.id = cudaLaunchAttributeClusterDimension;
-  cluster.val.clusterDim = {cluster_of(multiprocessors), 1, 1};
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(static_cast<unsigned>(multiprocessors));
-  config.blockDim = dim3(Gathered::threads);
-  config.stream = stream;
-  config.attrs = &cluster;
-  config.numAttrs = device_has_clusters() ? 1 : 0;
-  C10_CUDA_CHECK(
-      cudaLaunchKernelEx(&config, fused_adamw<Gathered, Gradient, Copy>, table, constants));
-}
-
-template <class Gradient, class Copy>
-void launch(const Kind& kind, const Table& table, const Constants& constants, cudaStream_t stream) {
-  const int chunks = table.first_chunk[table.tensors];
-  if (chunks == 0) return;
-  if (kind.multiprocessors > 0) {
-    return launch_gathered<Gradient, Copy>(table, constants, kind.multiprocessors, stream);
-  }
-  fused_adamw<Spread, Gradient, Copy><<<chunks, Spread::threads, 0, stream>>>(table, constants);
+void launch(const Table& table, const Constants& constants, cudaStream_t stream) {
+  const int blocks = table.first_block[table.tensors];
+  if (blocks == 0) return;
+  fused_adamw<Gradient, Copy><<<blocks, threads, 0, stream>>>(table, constants);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
 
 template <class Gradient>
-void launch_for(const Kind& kind, const Table& table, const Constants& constants,
-                cudaStream_t stream) {
-  if (kind.copies == Stored::bf16) {
-    launch<Gradient, __nv_bfloat16>(kind, table, constants, stream);
-  } else if (kind.copies == Stored::fp16) {
-    launch<Gradient, __half>(kind, table, constants, stream);
+void launch(Stored copies, const Table& table, const Constants& constants, cudaStream_t stream) {
+  if (copies == Stored::bf16) {
+    launch<Gradient, __nv_bfloat16>(table, constants, stream);
+  } else if (copies == Stored::fp16) {
+    launch<Gradient, __half>(table, constants, stream);
   } else {
-    launch<Gradient, Nothing>(kind, table, constants, stream);
+    launch<Gradient, Nothing>(table, constants, stream);
   }
 }
 
-void launch_for(const Kind& kind, const Table& table, const Constants& constants,
-                cudaStream_t stream) {
-  if (kind.gradients == Stored::bf16) {
-    launch_for<__nv_bfloat16>(kind, table, constants, stream);
-  } else if (kind.gradients == Stored::fp16) {
-    launch_for<__half>(kind, table, constants, stream);
+void launch(Stored gradients, Stored copies, const Table& table, const Constants& constants,
+            cudaStream_t stream) {
+  if (gradients == Stored::bf16) {
+    launch<__nv_bfloat16>(copies, table, constants, stream);
+  } else if (gradients == Stored::fp16) {
+    launch<__half>(copies, table, constants, stream);
   } else {
-    launch_for<float>(kind, table, constants, stream);
+    launch<float>(copies, table, constants, stream);
   }
 }
 
@@ -348,21 +258,20 @@ Constants constants_of(const Settings& settings) {
 
 }  // namespace
 
-void launch_adamw(const std::vector<Update>& updates, const Settings& settings, cudaStream_t stream,
-                  int multiprocessors) {
+void launch_adamw(const std::vector<Update>& updates, const Settings& settings,
+                  cudaStream_t stream) {
   const Constants constants = constants_of(settings);
   for (const Stored gradients : {Stored::fp32, Stored::bf16, Stored::fp16}) {
     for (const Stored copies : {Stored::nothing, Stored::bf16, Stored::fp16}) {
-      const Kind kind = {gradients, copies, multiprocessors};
       Table table{};
       for (const Update& update : updates) {
         if (update.gradient_dtype != gradients || update.copy_dtype != copies) continue;
         add(table, update);
         if (table.tensors < most_tensors) continue;
-        launch_for(kind, table, constants, stream);
+        launch(gradients, copies, table, constants, stream);
         table = {};
       }
-      launch_for(kind, table, constants, stream);
+      launch(gradients, copies, table, constants, stream);
     }
   }
 }

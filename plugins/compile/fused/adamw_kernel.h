@@ -31,9 +31,8 @@ struct Settings {
 
 // AdamW in place, one pass over memory: reads parameters, moments and gradients, and writes
 // parameters, moments and copies; gradients as well where factor or grad_scale changes them. Only
-// launches kernels, whose arguments hold all that the host knows. multiprocessors: that they stay
-// on, 0: all, which is faster where nothing else runs.
-void launch_adamw(const std::vector<Update>& updates, const Settings& settings, cudaStream_t stream,
-                  int multiprocessors = 0);
+// launches kernels, whose arguments hold all that the host knows.
+void launch_adamw(const std::vector<Update>& updates, const Settings& settings,
+                  cudaStream_t stream);
 
 }  // namespace assay::fused

@@ -18,7 +18,7 @@ bool is_same(const Operation& mine, const Operation& textbook) {
 }
 
 void select_products(Ops& ops, const Shared& shared) {
-  const Products products(shared.product, shared.copies, shared.finished);
+  const Products products(shared.product, shared.copies);
   ops.linear = [products, others = ops.linear](const at::Tensor& x, const at::Tensor& weight) {
     return Products::takes(x, {weight}) ? products(x, {weight}).front() : others(x, weight);
   };
@@ -98,9 +98,8 @@ void select(Ops& ops, const Pinned& pinned, const Shared& shared) {
       return takes_loss(logits, targets) ? loss(logits, targets) : others(logits, targets);
     };
   }
-  ops.optimizer = [copies = shared.copies, finished = shared.finished,
-                   others = ops.optimizer](const OptimizerInputs& in) {
-    adamw(with_copies(in, *copies), *finished, others);
+  ops.optimizer = [copies = shared.copies, others = ops.optimizer](const OptimizerInputs& in) {
+    adamw(with_copies(in, *copies), others);
   };
 }
 

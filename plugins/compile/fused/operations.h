@@ -10,7 +10,6 @@ namespace assay::fused {
 
 // What a variant's operations share.
 struct Shared {
-  std::shared_ptr<FinishedWeights> finished;
   std::shared_ptr<MatrixProduct> product = std::make_shared<MatrixProduct>();
   std::shared_ptr<WeightCopies> copies = std::make_shared<WeightCopies>();
 };

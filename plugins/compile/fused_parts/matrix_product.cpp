@@ -71,7 +71,7 @@ using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<cublasLtMat
 using Preference =
     std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, Destroy<cublasLtMatmulPreferenceDestroy>>;
 
-Description description_of(const Operand& first, const Operand& second, int multiprocessors) {
+Description description_of(const Operand& first, const Operand& second) {
   cublasLtMatmulDesc_t made = nullptr;
   TORCH_CUDABLAS_CHECK(cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   Description description(made);
@@ -82,8 +82,6 @@ Description description_of(const Operand& first, const Operand& second, int mult
   };
   set(CUBLASLT_MATMUL_DESC_TRANSA, first);
   set(CUBLASLT_MATMUL_DESC_TRANSB, second);
-  TORCH_CUDABLAS_CHECK(cublasLtMatmulDescSetAttribute(made, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET,
-                                                      &multiprocessors, sizeof(multiprocessors)));
   return description;
 }
 
@@ -101,13 +99,13 @@ Layout layout_of(const at::Tensor& matrix, const Operand& operand) {
 class Call {
  public:
   Call(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b, const Operand& of_a,
-       const Operand& of_b, int multiprocessors)
+       const Operand& of_b)
       : out_(out),
         a_(a),
         b_(b),
         handle_(at::cuda::getCurrentCUDABlasLtHandle()),
         workspace_(at::empty({workspace_bytes}, out.options().dtype(at::kByte))),
-        description_(description_of(of_b, of_a, multiprocessors)),
+        description_(description_of(of_b, of_a)),
         of_out_(layout_of(out, {false, out.size(1)})),
         of_a_(layout_of(a, of_a)),
         of_b_(layout_of(b, of_b)) {}
@@ -193,14 +191,13 @@ void product_of_libtorch(const at::Tensor& out, const at::Tensor& a, const at::T
 
 }  // namespace
 
-void MatrixProduct::operator()(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
-                               int multiprocessors) {
+void MatrixProduct::operator()(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
   if (out.numel() == 0) return;
   const auto of_a = operand_of(a), of_b = operand_of(b);
   if (!is_16_bit_product(out, a, b) || !of_a || !of_b || a.size(1) == 0) {
     return product_of_libtorch(out, a, b);
   }
-  const Call call(out, a, b, *of_a, *of_b, multiprocessors);
+  const Call call(out, a, b, *of_a, *of_b);
   const Shape shape = {out.size(0),
                        out.size(1),
                        a.size(1),
@@ -211,8 +208,7 @@ void MatrixProduct::operator()(const at::Tensor& out, const at::Tensor& a, const
                        static_cast<std::int64_t>(out.scalar_type()),
                        alignment_of(out),
                        alignment_of(a),
-                       alignment_of(b),
-                       multiprocessors};
+                       alignment_of(b)};
   Choice& choice = choices_[shape];
   const bool can_time =
       c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None;

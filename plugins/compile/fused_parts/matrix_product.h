@@ -16,12 +16,11 @@ namespace assay::fused {
 class MatrixProduct {
  public:
   // out: [m, n] contiguous, a: [m, k], b: [k, n]; of a and b one of the strides is 1. Records no
-  // graph and ignores autocast. multiprocessors: that cuBLASLt is to choose for, 0: all.
-  void operator()(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b,
-                  int multiprocessors = 0);
+  // graph and ignores autocast.
+  void operator()(const at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
 
  private:
-  using Shape = std::array<std::int64_t, 12>;
+  using Shape = std::array<std::int64_t, 11>;
   struct Choice {
     std::optional<cublasLtMatmulAlgo_t> algorithm;  // none: LibTorch's product
     bool is_timed = false;

@@ -24,16 +24,14 @@ at::Tensor weight_in(const std::vector<at::Tensor>& weights, at::ScalarType dtyp
 class ProductNode final : public torch::autograd::Node {
  public:
   ProductNode(const at::Tensor& x, const std::vector<at::Tensor>& weights, const at::Tensor& weight,
-              std::shared_ptr<GradientPlaces> places, std::shared_ptr<MatrixProduct> product,
-              std::shared_ptr<FinishedWeights> finished)
+              std::shared_ptr<GradientPlaces> places, std::shared_ptr<MatrixProduct> product)
       : Node(edges(x, weights)),
         x_(x.detach()),
         weight_(weight),
         leaves_(weights),
         options_(weights.front().options().requires_grad(false)),
         places_(std::move(places)),
-        product_(std::move(product)),
-        finished_(std::move(finished)) {
+        product_(std::move(product)) {
     for (const at::Tensor& each : weights) rows_.push_back(each.size(0));
   }
 
@@ -50,10 +48,9 @@ class ProductNode final : public torch::autograd::Node {
     if (wants_weights()) add_weights(dout, results);
     if (task_should_compute_output(0)) {
       const at::Tensor dx = at::empty(x_.sizes(), x_.options());
-      (*product_)(dx.view({-1, dx.size(-1)}), dout, weight_, finished_->left_to_products());
+      (*product_)(dx.view({-1, dx.size(-1)}), dout, weight_);
       results[0] = dx;
     }
-    for (std::size_t i = 0; i < leaves_.size(); ++i) finished_->add(leaves_[i], results[i + 1]);
     return results;
   }
 
@@ -93,7 +90,7 @@ class ProductNode final : public torch::autograd::Node {
   // Those of frozen weights are computed with the others and left out.
   void add_weights(const at::Tensor& dout, variable_list& results) const {
     const at::Tensor dweight = weights_place();
-    (*product_)(dweight, dout.t(), as_rows(x_), finished_->left_to_products());
+    (*product_)(dweight, dout.t(), as_rows(x_));
     std::int64_t row = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const at::Tensor own = dweight.narrow(0, row, rows_[i]);
@@ -110,7 +107,6 @@ class ProductNode final : public torch::autograd::Node {
   std::vector<std::int64_t> rows_;
   std::shared_ptr<GradientPlaces> places_;
   std::shared_ptr<MatrixProduct> product_;
-  std::shared_ptr<FinishedWeights> finished_;
 };
 
 // Of one dtype.
@@ -232,7 +228,6 @@ std::vector<at::Tensor> Products::operator()(const at::Tensor& in,
   std::vector<at::Tensor> inputs = weights;
   inputs.push_back(x);
   const bool graph = wants_graph(inputs);
-  for (const at::Tensor& each : weights) finished_->use(each);
   const at::NoGradGuard no_graph;
   const at::Tensor weight = weight_in(weights, dtype, *copies_);
   auto sizes = x.sizes().slice(0, static_cast<std::size_t>(x.dim() - 1)).vec();
@@ -241,8 +236,7 @@ std::vector<at::Tensor> Products::operator()(const at::Tensor& in,
   std::shared_ptr<ProductNode> node;
   if (graph) {
     auto places = std::make_shared<GradientPlaces>(sizes, widths, x.options().requires_grad(false));
-    node =
-        std::make_shared<ProductNode>(x, weights, weight, std::move(places), product_, finished_);
+    node = std::make_shared<ProductNode>(x, weights, weight, std::move(places), product_);
   }
   sizes.push_back(weight.size(0));
   const at::Tensor all = at::empty(sizes, x.options());

@@ -5,7 +5,6 @@
 #include <memory>
 #include <vector>
 
-#include "compile/fused_parts/finished_weights.h"
 #include "compile/fused_parts/matrix_product.h"
 #include "compile/fused_parts/weight_copies.h"
 
@@ -49,9 +48,8 @@ GradientPlace claimed_place(const at::Tensor& x);
 // latter written in the weights' own dtype.
 class Products {
  public:
-  Products(std::shared_ptr<MatrixProduct> product, std::shared_ptr<WeightCopies> copies,
-           std::shared_ptr<FinishedWeights> finished)
-      : product_(std::move(product)), copies_(std::move(copies)), finished_(std::move(finished)) {}
+  Products(std::shared_ptr<MatrixProduct> product, std::shared_ptr<WeightCopies> copies)
+      : product_(std::move(product)), copies_(std::move(copies)) {}
 
   // Whether one product can take them, now.
   static bool takes(const at::Tensor& x, const std::vector<at::Tensor>& weights);
@@ -61,7 +59,6 @@ class Products {
  private:
   std::shared_ptr<MatrixProduct> product_;
   std::shared_ptr<WeightCopies> copies_;
-  std::shared_ptr<FinishedWeights> finished_;
 };
 
 // The dtype of products of such an x: autocast's where it is on.

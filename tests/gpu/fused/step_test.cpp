@@ -17,7 +17,6 @@ struct Trained {
   std::string architecture, precision, compile;
   bool small = false;  // the preset's sizes, else a toy's
   std::string attention = "naive";
-  std::int64_t update_multiprocessors = 0;
 };
 
 void PrintTo(const Trained& trained, std::ostream* stream) {
@@ -41,10 +40,8 @@ bool keeps_gradients(const Trained& of, int step) { return !of.small || step % 9
 
 // Attention, norm and all else from the plugins; a captured variant trains three steps first.
 TrainedSteps trained(const Trained& of, int skipped, int steps) {
-  Options options;
-  if (of.update_multiprocessors > 0) options["update_multiprocessors"] = of.update_multiprocessors;
-  auto tested = test::make_case(
-      {"model_step", of.attention, "rmsnorm", of.precision, of.compile, options}, cuda);
+  auto tested =
+      test::make_case({"model_step", of.attention, "rmsnorm", of.precision, of.compile}, cuda);
   throw_unless_ok(tested.compile->select(tested.context.ops, {}));
   if (of.small) {
     test::set_model(tested.context, of.architecture, 2, 128, 768, 3072, 12, 12);
@@ -116,7 +113,7 @@ class Rounding {
 
 TEST_P(GpuFusedStep, TwentyStepsFollowEagerFp32) {
   constexpr int steps = 20, warmup_steps = 3;
-  const auto& [architecture, precision, compile, small, attention, beside] = GetParam();
+  const auto& [architecture, precision, compile, small, attention] = GetParam();
   const bool captures = compile == "fused_graph" || compile == "cuda_graph";
   const auto mine = trained(GetParam(), captures ? 0 : warmup_steps, steps);
   const auto right = trained({architecture, "fp32", "eager", small}, warmup_steps, steps);
@@ -147,15 +144,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Trained{"gelu", "bf16", "fused_graph"}, Trained{"gelu", "fp32", "fused_graph"},
                     Trained{"swiglu", "bf16", "fused_graph", true},
                     Trained{"swiglu", "fp32", "fused_graph", true},
-                    Trained{"gelu", "bf16", "fused_graph", true},
-                    Trained{"swiglu", "bf16", "fused_graph", false, "naive", 8},
-                    Trained{"gelu", "bf16", "fused_graph", false, "naive", 8},
-                    Trained{"swiglu", "bf16", "fused_graph", true, "naive", 16},
-                    Trained{"swiglu", "fp32", "fused_graph", true, "naive", 16}),
+                    Trained{"gelu", "bf16", "fused_graph", true}),
     [](const testing::TestParamInfo<Trained>& tested) {
       return tested.param.architecture + "_" + tested.param.precision + "_" + tested.param.compile +
-             (tested.param.small ? "_small" : "") +
-             (tested.param.update_multiprocessors > 0 ? "_beside" : "");
+             (tested.param.small ? "_small" : "");
     });
 
 class GpuFusedCopies : public GpuFusedStep {};
