@@ -1,0 +1,112 @@
+"""How large an error looks at a model's step in PyTorch allow."""
+
+import pathlib
+import sys
+import unittest
+
+PEERS = pathlib.Path(__file__).resolve().parents[2] / "tools" / "peers"
+SKIPPED = 77  # what ctest takes as skipped
+try:
+    import torch
+except ImportError as problem:
+    print(f"skipped: {sys.executable} cannot import torch ({problem})")
+    sys.exit(SKIPPED)
+sys.path.insert(0, str(PEERS))
+from assay_peer import Wrong
+from assay_peer.comparison import Comparison
+from model_look import compare_gradients, relative, tiled_attention
+from torch.nn import functional as F
+from transformer import future_keys, naive_attention
+
+torch.set_num_threads(1)
+
+
+def gradients_of(attention, inputs, dout):
+    leaves = [x.clone().requires_grad_() for x in inputs]
+    return torch.autograd.grad(attention(*leaves), leaves, dout)
+
+
+class Tiled(unittest.TestCase):
+    def inputs(self, length, kv_heads=4):
+        generator = torch.Generator().manual_seed(5)
+        q, k, v, dout = (torch.randn(2, heads, length, 16, generator=generator, dtype=torch.double)
+                         for heads in (4, kv_heads, kv_heads, 4))
+        return (q, k, v), dout
+
+    def test_is_attention(self):
+        for kv_heads in (4, 2):
+            inputs, dout = self.inputs(33, kv_heads)
+            hidden = future_keys(33)
+            mine = gradients_of(lambda q, k, v: tiled_attention(q, k, v, hidden), inputs, dout)
+            right = gradients_of(lambda q, k, v: F.scaled_dot_product_attention(
+                q, k, v, is_causal=True, enable_gqa=True), inputs, dout)
+            for one, other in zip(mine, right):
+                torch.testing.assert_close(one, other)
+
+    def test_is_as_inexact_as_a_tiled_kernel(self):
+        """Values that are alike for all keys leave small differences in dQ, where textbook
+        attention says too little of a tiled kernel's error."""
+        (q, k, v), dout = self.inputs(1024)
+        narrow = [x.bfloat16() for x in (q, k, 1 + v / 16)]
+        dout = dout.bfloat16()
+        hidden = future_keys(1024)
+
+        def library(q, k, v):
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+        right = gradients_of(library, [x.double() for x in narrow], dout.double())
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.FLASH_ATTENTION):
+            flash = gradients_of(library, narrow, dout)
+        with torch.autocast("cpu", dtype=torch.bfloat16):  # whose softmax is in fp32
+            tiled, naive = (gradients_of(lambda q, k, v: attention(q, k, v, hidden), narrow, dout)
+                            for attention in (tiled_attention, naive_attention))
+        errors = [[relative(gradient.double(), exact) for gradient, exact in zip(found, right)]
+                  for found in (flash, tiled, naive)]
+        for of_flash, of_tiled, _ in zip(*errors):
+            self.assertLess(of_flash, 1.5 * of_tiled)
+        of_dq = [error[0] for error in errors]
+        self.assertGreater(of_dq[0], 2 * of_dq[2])
+
+
+class Sequences:
+    """Stands for a textbook whose rounding changes some sequences' gradients by far more than
+    others'."""
+
+    def __init__(self, errors):
+        self.errors = errors
+
+    def gradients(self, sequence, narrow=False):
+        gradient = torch.tensor([3.0, 4.0])
+        return None, {"w": gradient * (1 + narrow * self.errors[sequence])}
+
+
+class Gradients(unittest.TestCase):
+    def look(self, factor, errors=(0.0, 0.16), most_norm=0):
+        compare_gradients(Sequences(errors), {"w": factor * torch.tensor([3.0, 4.0])}, len(errors),
+                          most_norm, Comparison("bf16"))
+
+    def test_may_be_off_as_the_batch_rounded(self):
+        # Of the batch the textbook's error is 0.08: twice that and twice 0.02 are allowed.
+        for factor in (1.19, 0.81):
+            self.look(factor)
+        for factor in (1.21, 0.79):
+            with self.assertRaisesRegex(Wrong, "grad.w differs .* allowed are 0.2"):
+                self.look(factor)
+
+    def test_may_be_off_by_more_where_rounding_changes_a_tenth(self):
+        self.look(1.4, errors=(0.0, 0.24))  # 4 · 0.12 + 0.04
+        with self.assertRaises(Wrong):
+            self.look(1.54, errors=(0.0, 0.24))
+
+    def test_are_compared_as_clipped(self):
+        self.look(0.2, most_norm=1)
+        with self.assertRaises(Wrong):
+            self.look(1, most_norm=1)
+
+    def test_may_not_be_missing(self):
+        with self.assertRaisesRegex(Wrong, "grad.w is missing"):
+            compare_gradients(Sequences((0.0,)), {}, 1, 0, Comparison("bf16"))
+
+
+if __name__ == "__main__":
+    unittest.main()
