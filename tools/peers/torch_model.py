@@ -185,7 +185,7 @@ class ModelStep(Program):
 
     def ahead_of_look(self, pass_name):
         if pass_name == "train_step":  # on the host, which leaves the device's memory as it is
-            self.stepped_from = {name: parameter.detach().cpu().clone()
+            self.stepped_from = {name: parameter.detach().to("cpu", copy=True)
                                  for name, parameter in self.model.named_parameters()}
 
     def look(self, pass_name, comparison):
