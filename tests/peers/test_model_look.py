@@ -1,24 +1,14 @@
-"""How large an error looks at a model's step in PyTorch allow."""
+"""How large an error looks at a model's step in PyTorch allow. Needs PyTorch, no GPU."""
 
-import pathlib
-import sys
 import unittest
 
-PEERS = pathlib.Path(__file__).resolve().parents[2] / "tools" / "peers"
-SKIPPED = 77  # what ctest takes as skipped
-try:
-    import torch
-except ImportError as problem:
-    print(f"skipped: {sys.executable} cannot import torch ({problem})")
-    sys.exit(SKIPPED)
-sys.path.insert(0, str(PEERS))
+from test_assay_peer import torch
+
 from assay_peer import Wrong
 from assay_peer.comparison import Comparison
 from model_look import compare_gradients, relative, tiled_attention
 from torch.nn import functional as F
 from transformer import future_keys, naive_attention
-
-torch.set_num_threads(1)
 
 
 def gradients_of(attention, inputs, dout):

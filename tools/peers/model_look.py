@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from assay_peer import Wrong
-from transformer import Transformer, naive_attention, rotate
+from transformer import Transformer, naive_attention, of_each_head, rotate
 
 LOSS_FACTOR, LOSS_FLOOR = 4, 0.05
 LOGITS_FACTOR, LOGITS_FLOOR = 2, 0.125
@@ -65,9 +65,7 @@ class TiledAttention(torch.autograd.Function):
 
 
 def tiled_attention(q, k, v, hidden):
-    if k.shape[1] != q.shape[1]:
-        k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
-    return TiledAttention.apply(q, k, v, hidden)
+    return TiledAttention.apply(q, *of_each_head(q, k, v), hidden)
 
 
 class Textbook:

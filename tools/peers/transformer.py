@@ -37,10 +37,16 @@ def future_keys(length, device=None):
     return torch.ones(length, length, dtype=torch.bool, device=device).triu(1)
 
 
+def of_each_head(q, k, v):
+    """k and v, which may have fewer heads, with as many as q."""
+    if k.shape[1] == q.shape[1]:
+        return k, v
+    return tuple(x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
+
+
 def naive_attention(q, k, v, hidden):
     """Textbook causal attention: explicit scores, mask and softmax. k and v may have fewer heads."""
-    if k.shape[1] != q.shape[1]:
-        k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
+    k, v = of_each_head(q, k, v)
     scores = (q / math.sqrt(q.shape[-1])) @ k.transpose(-2, -1)
     return torch.softmax(scores.masked_fill_(hidden, float("-inf")), dim=-1) @ v
 
