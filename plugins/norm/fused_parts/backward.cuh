@@ -30,8 +30,8 @@ __device__ void write_part(const Group& me, const float (&values)[elements], flo
     if (me.has(i / wide, i % wide)) memory[me.group * me.segment() + column] = values[i];
   }
   __syncthreads();
-  for (int column = static_cast<int>(threadIdx.x); column < count;
-       column += static_cast<int>(blockDim.x)) {
+  const int threads = me.layout.threads * me.layout.groups;
+  for (int column = me.group * me.layout.threads + me.thread; column < count; column += threads) {
     float sum = 0;
     for (int group = 0; group < me.layout.groups; ++group) {
       sum += memory[group * me.segment() + column];
@@ -55,7 +55,7 @@ __global__ __launch_bounds__(most_threads(elements,
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 
   using Group = RowGroup<elements, wide, access>;
-  Group me(layout, exchange);
+  Group me(layout, exchange, rows_of(layout));
   if constexpr (centred) me.count_columns();
   const Stream streams[] = {{of.x, sizeof(Scalar)},
                             {of.dout, sizeof(Scalar)},

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "loaded_rows.cuh"
 #include "row_ring.cuh"
 #include "weights.cuh"
 
@@ -16,34 +17,14 @@ struct Forward {
   Scalar* sum;  // with an addend
 };
 
-// Reads x once and keeps the row in registers: the statistics and the output are made from there.
-template <class Scalar, class Addend, bool centred, Access access>
-__global__ __launch_bounds__(most_threads(elements, access),
-                             access == Access::aligned
-                                 ? 2
-                                 : 1) void forward(const Forward<Scalar, Addend> of,
-                                                   const Layout layout) {
+// Reads each row of a group once and keeps it in registers: the statistics and the output are made
+// from there.
+template <bool centred, class Scalar, class Addend, class Group, class Rows, class Weights>
+__device__ void forward_rows(const Forward<Scalar, Addend>& of, Group& me, Rows& rows,
+                             const Weights& weights, const Weights& biases) {
   constexpr int wide = width<Scalar>;
-  constexpr int steps = elements / wide;
-  extern __shared__ __align__(128) unsigned char memory[];
-  __shared__ Exchange exchange;
-  __shared__ std::uint64_t barriers[largest_rings * largest_stages];
-
-  using Group = RowGroup<elements, wide, access>;
-  Group me(layout, exchange);
-  if constexpr (centred) me.count_columns();
-  const Stream streams[] = {{of.x, sizeof(Scalar)}, {of.addend, sizeof(Addend)}};
-  RowRing<Group, 2> rows(me, streams, barriers, memory);
-
-  // With a bias registers would not do.
-  constexpr bool shares = shares_weights(centred, access);
-  using Weights = std::conditional_t<shares, SharedWeights<Group, elements, wide>,
-                                     KeptWeights<Group, elements, wide>>;
-  unsigned char* const behind_ring = memory + rows.block_bytes();
-  const Weights weights(of.weight, behind_ring, me);
-  const Weights biases(centred ? of.bias : Typed(), behind_ring + me.segment() * 4, me);
-  if constexpr (shares) __syncthreads();
-
+  constexpr int steps = Group::steps;
+  const Layout& layout = me.layout;
   const float share = 1.f / static_cast<float>(layout.n_cols);
   for (int round = 0; round < me.rounds; ++round) {
     const std::int64_t first = me.first_element(round);
@@ -52,15 +33,24 @@ __global__ __launch_bounds__(most_threads(elements, access),
 #pragma unroll
     for (int step = 0; step < steps; ++step) {
       x[step] = rows.template read<Scalar, wide>(0, step, round);
-      if (of.addend == nullptr) continue;
-      float sum[wide], added[wide];
-      unpack(sum, x[step]);
-      unpack(added, rows.template read<Addend, wide>(1, step, round));
+    }
+    if (of.addend != nullptr) {
+      Packed<Addend, wide> added[steps];
 #pragma unroll
-      for (int i = 0; i < wide; ++i) sum[i] += added[i];
-      // The norm is that of the sum as it is stored.
-      x[step] = pack<Scalar>(sum);
-      write(of.sum + first, me, step, x[step]);
+      for (int step = 0; step < steps; ++step) {
+        added[step] = rows.template read<Addend, wide>(1, step, round);
+      }
+#pragma unroll
+      for (int step = 0; step < steps; ++step) {
+        float sum[wide], more[wide];
+        unpack(sum, x[step]);
+        unpack(more, added[step]);
+#pragma unroll
+        for (int i = 0; i < wide; ++i) sum[i] += more[i];
+        // The norm is that of the sum as it is stored.
+        x[step] = pack<Scalar>(sum);
+        write(of.sum + first, me, step, x[step]);
+      }
     }
 
     float mean = 0, squares = 0;
@@ -118,6 +108,50 @@ __global__ __launch_bounds__(most_threads(elements, access),
       write(of.out + first, me, step, pack<Scalar>(out));
     }
   }
+}
+
+template <class Scalar, class Addend, bool centred, Access access>
+__global__ __launch_bounds__(most_threads(elements, access),
+                             access == Access::aligned
+                                 ? 2
+                                 : 1) void forward(const Forward<Scalar, Addend> of,
+                                                   const Layout layout) {
+  constexpr int wide = width<Scalar>;
+  extern __shared__ __align__(128) unsigned char memory[];
+  __shared__ Exchange exchange;
+  __shared__ std::uint64_t barriers[largest_rings * largest_stages];
+
+  using Group = RowGroup<elements, wide, access>;
+  Group me(layout, exchange, rows_of(layout));
+  if constexpr (centred) me.count_columns();
+  const Stream streams[] = {{of.x, sizeof(Scalar)}, {of.addend, sizeof(Addend)}};
+  RowRing<Group, 2> rows(me, streams, barriers, memory);
+
+  // With a bias registers would not do.
+  constexpr bool shares = shares_weights(centred, access);
+  using Weights = std::conditional_t<shares, SharedWeights<Group, elements, wide>,
+                                     KeptWeights<Group, elements, wide>>;
+  unsigned char* const behind_ring = memory + rows.block_bytes();
+  const Weights weights(of.weight, behind_ring, me);
+  const Weights biases(centred ? of.bias : Typed(), behind_ring + me.segment() * 4, me);
+  if constexpr (shares) __syncthreads();
+  forward_rows<centred>(of, me, rows, weights, biases);
+}
+
+// Of one row a group, without a ring. `Weight` is the dtype of weight and bias.
+template <class Scalar, class Addend, class Weight, bool centred, int elements>
+__global__ __launch_bounds__(largest_direct_block) void forward_directly(
+    const Forward<Scalar, Addend> of, const Layout layout) {
+  constexpr int wide = width<Scalar>;
+  __shared__ Exchange exchange;
+  using Group = RowGroup<elements, wide, Access::aligned>;
+  Group me(layout, exchange, one_row(layout));
+  if constexpr (centred) me.count_columns();
+  const Stream streams[] = {{of.x, sizeof(Scalar)}, {of.addend, sizeof(Addend)}};
+  LoadedRows<Group, 2> rows(me, streams);
+  const ReadWeights<Weight, Group, wide> weights(of.weight, me);
+  const ReadWeights<Weight, Group, wide> biases(centred ? of.bias : Typed(), me);
+  forward_rows<centred>(of, me, rows, weights, biases);
 }
 
 }  // namespace assay::norm_parts

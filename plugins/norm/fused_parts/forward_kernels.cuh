@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "direct.h"
 #include "dispatch.cuh"
 #include "forward.cuh"
 
@@ -31,37 +32,97 @@ Filling forward_filling(const Need& need, Access access) {
   return filling;
 }
 
+inline bool is_aligned(const Typed& of) {
+  return reinterpret_cast<std::uintptr_t>(of.data) % row_alignment == 0;
+}
+
 template <bool centred>
-cudaError_t Kernels<centred>::forward(const ForwardCall& call, const Machine& machine,
-                                      cudaStream_t stream) {
-  const bool adds = call.addend.data != nullptr;
-  const int size = size_of(call.x.dtype);
-  const Need need =
-      need_of(call.size, elements, size, size + (adds ? size_of(call.addend.dtype) : 0), false);
-  const Access access = access_of(call.size.n_cols, size);
-  const auto made = plan(need, forward_filling<centred>(need, access), machine);
-  if (!made) return cudaErrorInvalidValue;
-  const auto run = [&]<class Scalar, class Addend>(Scalar, Addend) {
-    const Forward<Scalar, Addend> of = {.x = static_cast<const Scalar*>(call.x.data),
-                                        .addend = static_cast<const Addend*>(call.addend.data),
-                                        .weight = call.weight,
-                                        .bias = call.bias,
-                                        .out = static_cast<Scalar*>(call.out),
-                                        .sum = static_cast<Scalar*>(call.sum)};
+class ForwardLaunch {
+ public:
+  ForwardLaunch(const ForwardCall& call, const Machine& machine, cudaStream_t stream)
+      : call_(call), machine_(machine), stream_(stream) {}
+
+  template <class Scalar, class Addend>
+  cudaError_t run() const {
+    const Forward<Scalar, Addend> of = {.x = static_cast<const Scalar*>(call_.x.data),
+                                        .addend = static_cast<const Addend*>(call_.addend.data),
+                                        .weight = call_.weight,
+                                        .bias = call_.bias,
+                                        .out = static_cast<Scalar*>(call_.out),
+                                        .sum = static_cast<Scalar*>(call_.sum)};
+    const Access access = access_of(call_.size.n_cols, sizeof(Scalar));
+    if (access == Access::aligned && is_aligned(call_.weight) && is_aligned(call_.bias) &&
+        (call_.bias.data == nullptr || call_.bias.dtype == call_.weight.dtype)) {
+      const Direct direct = direct_of(
+          {.centred = centred, .adds = of.addend != nullptr, .element_size = sizeof(Scalar)},
+          call_.size.n_cols);
+      switch (direct.elements) {
+        case elements:
+          return run_directly<elements>(of, direct);
+        case many_elements:
+          return run_directly<many_elements>(of, direct);
+        case most_elements:
+          if constexpr (centred && sizeof(Scalar) == 2)
+            return run_directly<most_elements>(of, direct);
+      }
+    }
+    return run_in_rings(of, access);
+  }
+
+ private:
+  int bytes_a_column() const {
+    const bool adds = call_.addend.data != nullptr;
+    return size_of(call_.x.dtype) + (adds ? size_of(call_.addend.dtype) : 0);
+  }
+  Need need(int of_thread) const {
+    return need_of(call_.size, of_thread, size_of(call_.x.dtype), bytes_a_column(), false);
+  }
+
+  template <int of_thread, class Scalar, class Addend>
+  cudaError_t run_directly(const Forward<Scalar, Addend>& of, const Direct& direct) const {
+    const Plan made = plan_directly(need(of_thread), direct.threads);
+    const auto with = [&]<class Weight>(Weight) {
+      return launch(forward_directly<Scalar, Addend, Weight, centred, of_thread>, made, stream_, of,
+                    made.layout);
+    };
+    if (call_.weight.dtype == Dtype::fp32) return with(float());
+    if constexpr (sizeof(Scalar) < sizeof(float)) {
+      if (call_.weight.dtype == call_.x.dtype) return with(Scalar());
+    }
+    return run_in_rings(of, Access::aligned);
+  }
+
+  template <class Scalar, class Addend>
+  cudaError_t run_in_rings(const Forward<Scalar, Addend>& of, Access access) const {
+    const Need needed = need(elements);
+    const auto made = plan(needed, forward_filling<centred>(needed, access), machine_);
+    if (!made) return cudaErrorInvalidValue;
     auto kernel = norm_parts::forward<Scalar, Addend, centred, Access::aligned>;
     if constexpr (std::is_same_v<Scalar, Addend>) {
       if (access == Access::askew)
         kernel = norm_parts::forward<Scalar, Addend, centred, Access::askew>;
     } else {
-      if (call.size.n_cols % width<Addend> != 0) return cudaErrorInvalidValue;
+      if (call_.size.n_cols % width<Addend> != 0) return cudaErrorInvalidValue;
     }
-    return launch(kernel, *made, stream, of, made->layout);
-  };
-  return with_scalar(call.x.dtype, [&]<class Scalar>(Scalar scalar) {
-    if (!adds || call.addend.dtype == call.x.dtype) return run(scalar, scalar);
+    return launch(kernel, *made, stream_, of, made->layout);
+  }
+
+  const ForwardCall& call_;
+  const Machine& machine_;
+  cudaStream_t stream_;
+};
+
+template <bool centred>
+cudaError_t Kernels<centred>::forward(const ForwardCall& call, const Machine& machine,
+                                      cudaStream_t stream) {
+  const ForwardLaunch<centred> launch(call, machine, stream);
+  return with_scalar(call.x.dtype, [&]<class Scalar>(Scalar) {
+    if (call.addend.data == nullptr || call.addend.dtype == call.x.dtype) {
+      return launch.template run<Scalar, Scalar>();
+    }
     if constexpr (sizeof(Scalar) == sizeof(float)) {
-      if (call.addend.dtype == Dtype::bf16) return run(scalar, __nv_bfloat16());
-      return run(scalar, __half());
+      if (call.addend.dtype == Dtype::bf16) return launch.template run<Scalar, __nv_bfloat16>();
+      return launch.template run<Scalar, __half>();
     } else {
       return cudaErrorInvalidValue;
     }

@@ -20,7 +20,8 @@ cudaError_t launch(void (*kernel)(Parameters...), const Plan& plan, cudaStream_t
   shared_rows.val.clusterDim.y = shared_rows.val.clusterDim.z = 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(static_cast<unsigned>(plan.layout.blocks) * cluster);
-  config.blockDim = dim3(static_cast<unsigned>(plan.block_threads));
+  config.blockDim =
+      dim3(static_cast<unsigned>(plan.layout.threads), static_cast<unsigned>(plan.layout.groups));
   config.dynamicSmemBytes = static_cast<std::size_t>(plan.dynamic_shared_bytes);
   config.stream = stream;
   config.attrs = &shared_rows;

@@ -17,6 +17,10 @@ inline constexpr int largest_rings = 16;  // groups of a block; barriers have 15
 inline constexpr int elements = 16;
 inline constexpr int many_elements = 32;
 
+// Columns of a thread of a block without a ring, where a warp or a few should have a row.
+inline constexpr int most_elements = 64;
+inline constexpr int largest_direct_block = 512;
+
 // How the rows of a tensor lie.
 enum class Access {
   aligned,  // every row begins at a multiple of 16 bytes

@@ -8,6 +8,11 @@ namespace {
 
 int ceil_div(std::int64_t a, std::int64_t b) { return static_cast<int>((a + b - 1) / b); }
 
+int groups_of(int threads, int most_threads) {
+  const int most = threads == warp ? largest_rings : largest_rings - 1;
+  return std::clamp(most_threads / threads, 1, most);
+}
+
 // Rows of a group, or 0 where blocks stay; `groups` run at once.
 int chunk_of(const Need& need, const Filling& filling, std::int64_t groups) {
   constexpr int most_chunks = 1 << 26;
@@ -20,6 +25,20 @@ int chunk_of(const Need& need, const Filling& filling, std::int64_t groups) {
 }
 
 }  // namespace
+
+Plan plan_directly(const Need& need, int threads) {
+  Plan made;
+  Layout& layout = made.layout;
+  layout.rows = need.rows;
+  layout.n_cols = need.n_cols;
+  layout.eps = need.eps;
+  layout.threads = warp * ceil_div(need.n_cols, std::int64_t{warp} * need.elements);
+  layout.groups = groups_of(layout.threads, threads);
+  layout.chunk = 1;
+  layout.blocks = ceil_div(need.rows, layout.groups);
+  made.block_threads = layout.threads * layout.groups;
+  return made;
+}
 
 std::optional<Plan> plan(const Need& need, const Filling& filling, const Machine& machine) {
   Plan made;
@@ -38,10 +57,7 @@ std::optional<Plan> plan(const Need& need, const Filling& filling, const Machine
       warp * ceil_div(ceil_div(columns, layout.cluster), std::int64_t{warp} * need.elements);
   const int most_threads =
       std::max(layout.threads, std::min(filling.threads, largest_segment / need.elements));
-  if (layout.cluster == 1) {
-    const int most = layout.threads == warp ? largest_rings : largest_rings - 1;
-    layout.groups = std::clamp(most_threads / layout.threads, 1, most);
-  }
+  if (layout.cluster == 1) layout.groups = groups_of(layout.threads, most_threads);
   made.block_threads = layout.threads * layout.groups;
 
   // A row's threads may be more than a block was to have.

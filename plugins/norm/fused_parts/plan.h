@@ -39,6 +39,9 @@ struct Plan {
   int dynamic_shared_bytes = 0;
 };
 
+// Blocks of about `threads` with a row for each group and no ring; a block's registers hold a row.
+Plan plan_directly(const Need& need, int threads);
+
 // Nothing where a cluster's registers do not hold a row.
 std::optional<Plan> plan(const Need& need, const Filling& filling, const Machine& machine);
 

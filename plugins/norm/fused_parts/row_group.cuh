@@ -51,35 +51,64 @@ struct Moments {
   float products[n];
 };
 
+// The rows of a group.
+struct GroupRows {
+  std::int64_t first;
+  int step;
+  int count;
+};
+
+__device__ inline int block_of_grid(const Layout& layout) {
+  return static_cast<int>(blockIdx.x) / layout.cluster;
+}
+
+// As the layout hands them out.
+__device__ inline GroupRows rows_of(const Layout& layout) {
+  const int group = static_cast<int>(threadIdx.y), block = block_of_grid(layout);
+  GroupRows rows;
+  std::int64_t last;
+  if (layout.chunk == 0) {
+    const int all = layout.groups * layout.blocks;
+    rows.step = all - all % layout.classes;
+    rows.first = group * layout.blocks + block;
+    last = rows.first < rows.step ? layout.rows : 0;
+  } else {
+    const int unit = block * layout.groups + group;
+    const std::int64_t begins =
+        static_cast<std::int64_t>(unit / layout.classes) * layout.classes * layout.chunk;
+    rows.first = begins + unit % layout.classes;
+    rows.step = layout.classes;
+    last = min(layout.rows, begins + layout.classes * layout.chunk);
+  }
+  rows.count =
+      rows.first < last ? static_cast<int>((last - rows.first + rows.step - 1) / rows.step) : 0;
+  return rows;
+}
+
+// One, where no cluster shares it.
+__device__ inline GroupRows one_row(const Layout& layout) {
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * layout.groups + threadIdx.y;
+  return {.first = row, .step = 1, .count = row < layout.rows ? 1 : 0};
+}
+
 // Columns are counted from the 16 bytes in which the part of the row that a block has begins:
 // [begin, end) are there. A thread has `elements` of them, `wide` neighbouring ones at a time.
+// Threads lie along x, groups along y.
 template <int elements, int wide, Access access>
 struct RowGroup {
   static constexpr int steps = elements / wide;
   static constexpr bool is_aligned = access == Access::aligned;
 
-  __device__ RowGroup(const Layout& layout, Exchange& exchange)
+  __device__ RowGroup(const Layout& layout, Exchange& exchange, const GroupRows& rows)
       : layout(layout),
         exchange(exchange),
-        group(static_cast<int>(threadIdx.x) / layout.threads),
-        thread(static_cast<int>(threadIdx.x) % layout.threads),
+        group(static_cast<int>(threadIdx.y)),
+        thread(static_cast<int>(threadIdx.x)),
         rank(layout.cluster > 1 ? rank_in_cluster() : 0),
-        block(static_cast<int>(blockIdx.x) / layout.cluster) {
-    std::int64_t last;
-    if (layout.chunk == 0) {
-      const int all = layout.groups * layout.blocks;
-      row_step = all - all % layout.classes;
-      first_row = group * layout.blocks + block;
-      last = first_row < row_step ? layout.rows : 0;
-    } else {
-      const int unit = block * layout.groups + group;
-      const std::int64_t begins =
-          static_cast<std::int64_t>(unit / layout.classes) * layout.classes * layout.chunk;
-      first_row = begins + unit % layout.classes;
-      row_step = layout.classes;
-      last = min(layout.rows, begins + layout.classes * layout.chunk);
-    }
-    rounds = first_row < last ? static_cast<int>((last - first_row + row_step - 1) / row_step) : 0;
+        block(block_of_grid(layout)),
+        first_row(rows.first),
+        row_step(rows.step),
+        rounds(rows.count) {
     const int skew =
         access == Access::askew ? static_cast<int>(first_row * layout.n_cols % wide) : 0;
     first_column = rank * segment() - skew;
@@ -125,10 +154,10 @@ struct RowGroup {
   __device__ void sum(float (&sums)[n]) {
     add_lanes(sums, warp);
     if (layout.threads > warp) {
-      const int lane = threadIdx.x % warp, warps = layout.threads / warp;
-      if (lane == 0) {
+      const int warps = layout.threads / warp;
+      if (thread % warp == 0) {
 #pragma unroll
-        for (int i = 0; i < n; ++i) exchange.warps[turn][threadIdx.x / warp][i] = sums[i];
+        for (int i = 0; i < n; ++i) exchange.warps[turn][own_warp()][i] = sums[i];
       }
       meet();
       const int other = other_warp();
@@ -158,12 +187,12 @@ struct RowGroup {
     products_of(means, of.products);
     add_lanes(of.products, warp);
     if (layout.threads > warp) {
-      const int lane = threadIdx.x % warp, warps = layout.threads / warp;
-      if (lane == 0) {
+      const int warps = layout.threads / warp;
+      if (thread % warp == 0) {
 #pragma unroll
         for (int i = 0; i < n; ++i) {
-          exchange.warps[turn][threadIdx.x / warp][i] = of.sums[i];
-          exchange.warps[turn][threadIdx.x / warp][n + i] = of.products[i];
+          exchange.warps[turn][own_warp()][i] = of.sums[i];
+          exchange.warps[turn][own_warp()][n + i] = of.products[i];
         }
       }
       meet();
@@ -189,7 +218,7 @@ struct RowGroup {
         }
       }
       wait_for_cluster();
-      const int other = threadIdx.x % layout.cluster;
+      const int other = thread % layout.cluster;
       Moments<n> part;
 #pragma unroll
       for (int i = 0; i < n; ++i) {
@@ -203,6 +232,11 @@ struct RowGroup {
   }
   // Counts the columns of the warps whose parts `moments` puts together.
   __device__ void count_columns() {
+    if (end - begin == segment()) {
+      warp_columns = warp * elements;
+      other_columns = other_warp() < layout.threads / warp ? warp_columns : 0.f;
+      return;
+    }
     const auto of_warp = [&](int index) {
       int count = 0;
       for (int step = 0; step < steps; ++step) {
@@ -219,11 +253,10 @@ struct RowGroup {
   const Layout& layout;
   Exchange& exchange;
   int group, thread, rank, block;
+  std::int64_t first_row;
+  int row_step, rounds;
   int first_column = 0;  // of the row: the block's column 0
   int begin = 0, end = 0;
-  std::int64_t first_row = 0;
-  int row_step = 0;
-  int rounds = 0;
 
  private:
   int turn = 0;
@@ -232,9 +265,9 @@ struct RowGroup {
 
   // Lanes that read what the warps of a row wrote: the next power of two.
   __device__ int readers() const { return 1 << (32 - __clz(layout.threads / warp - 1)); }
-  __device__ int other_warp() const {
-    return static_cast<int>(threadIdx.x) % warp & (readers() - 1);
-  }
+  __device__ int other_warp() const { return thread % warp & (readers() - 1); }
+  // Of the block's.
+  __device__ int own_warp() const { return group * (layout.threads / warp) + thread / warp; }
   __device__ int columns_of_block(int of_rank) const {
     const int first = first_column + (of_rank - rank) * segment();
     return max(0, min(first + segment(), layout.n_cols) - max(first, 0));

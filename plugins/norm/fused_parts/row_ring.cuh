@@ -3,16 +3,9 @@
 #include <cstdint>
 
 #include "row_group.cuh"
+#include "stream.h"
 
 namespace assay::norm_parts {
-
-// A tensor [rows, n_cols] that is read; without data it is left out.
-struct Stream {
-  const void* data = nullptr;
-  int element_size = 0;
-
-  __host__ __device__ int bytes() const { return data == nullptr ? 0 : element_size; }
-};
 
 // The rows of a group on their way: the copy engine fills `stages` places in shared memory, one
 // after the other, while the group works on an earlier one. A place holds the row of every stream

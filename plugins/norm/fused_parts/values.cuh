@@ -21,6 +21,25 @@ struct alignas(n * sizeof(Scalar)) Packed {
   std::uint32_t words[count];
 };
 
+// From memory that the kernel does not write.
+template <class Scalar, int n>
+__device__ Packed<Scalar, n> read_only(const Scalar* from) {
+  Packed<Scalar, n> values;
+  if constexpr (sizeof(values) == sizeof(uint4)) {
+    const uint4 read = __ldg(reinterpret_cast<const uint4*>(from));
+    values.words[0] = read.x;
+    values.words[1] = read.y;
+    values.words[2] = read.z;
+    values.words[3] = read.w;
+  } else {
+    static_assert(sizeof(values) == sizeof(uint2));
+    const uint2 read = __ldg(reinterpret_cast<const uint2*>(from));
+    values.words[0] = read.x;
+    values.words[1] = read.y;
+  }
+  return values;
+}
+
 template <class Scalar>
 __device__ void unpack_word(float* values, std::uint32_t word) {
   if constexpr (sizeof(Scalar) == sizeof(float)) {

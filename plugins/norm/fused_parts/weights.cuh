@@ -92,4 +92,29 @@ class SharedWeights {
   int step_;
 };
 
+// Read where they are needed: for a thread of one row, which shares them with other blocks' through
+// the cache. From a multiple of 16 bytes on.
+template <class From, class Group, int wide>
+class ReadWeights {
+ public:
+  __device__ ReadWeights(const Typed& from, const Group& me)
+      : from_(static_cast<const From*>(from.data)), me_(me) {}
+  __device__ void get(float (&values)[wide], int step) const {
+    constexpr int four = 4;
+#pragma unroll
+    for (int i = 0; i < wide; i += four) {
+      float read[four] = {};
+      if (from_ != nullptr && me_.has(step)) {
+        unpack(read, read_only<From, four>(from_ + me_.column(step) + i));
+      }
+#pragma unroll
+      for (int j = 0; j < four; ++j) values[i + j] = read[j];
+    }
+  }
+
+ private:
+  const From* from_;  // or null
+  const Group& me_;
+};
+
 }  // namespace assay::norm_parts
