@@ -14,8 +14,9 @@ from transformer import Transformer, naive_attention, of_each_head, rotate
 LOSS_FACTOR, LOSS_FLOOR = 4, 0.05
 LOGITS_FACTOR, LOGITS_FLOOR = 2, 0.125
 GRADIENT_FACTOR, GRADIENT_FLOOR = 2, 2  # beside so many tolerances
-# Of a gradient that rounding changes by a tenth, the error of one kernel says little of another's.
-MOSTLY_ROUNDING, ROUNDING_FACTOR = 0.1, 4
+# The more of a gradient rounding changes, the less the error of one kernel says of another's: twice
+# as much is allowed from a tenth on.
+MOSTLY_ROUNDING = 0.1
 MOVEMENT_ALLOWANCE, ELEMENTS = 1e-3, 64
 
 
@@ -138,6 +139,14 @@ def clip(gradients, most):
     return {name: gradient * factor for name, gradient in gradients.items()}
 
 
+def allowed_of_gradient(usual, tolerance):
+    """An error that is no number allows nothing."""
+    floor = GRADIENT_FLOOR * tolerance
+    if not math.isfinite(usual):
+        return floor
+    return GRADIENT_FACTOR * (1 + min(1, usual / MOSTLY_ROUNDING)) * usual + floor
+
+
 def compare_gradients(textbook, gradients, batch, most_norm, comparison):
     """gradients: of the call, unscaled. most_norm: to which it has clipped them; 0: it has not."""
     if not all(gradient.isfinite().all() for gradient in gradients.values()):
@@ -155,10 +164,9 @@ def compare_gradients(textbook, gradients, batch, most_norm, comparison):
     for name, gradient in right.items():
         if name not in gradients:
             raise Wrong(f"grad.{name} is missing")
-        factor = ROUNDING_FACTOR if usual[name] > MOSTLY_ROUNDING else GRADIENT_FACTOR
         comparison.judge(
             f"grad.{name}", relative(gradients[name], gradient),
-            factor * usual[name] + GRADIENT_FLOOR * comparison.tolerance, usual[name])
+            allowed_of_gradient(usual[name], comparison.tolerance), usual[name])
 
 
 def compare_movement(parameters, before, optimizer, comparison):

@@ -2,7 +2,6 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
-#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <assay/reference.h>
@@ -13,18 +12,13 @@
 #include <limits>
 #include <utility>
 
-#include "textbook_model.h"
+#include "batch_reference.h"
 #include "training/looks.h"
 #include "verify.h"
 
 namespace assay::model_step {
 
 namespace {
-
-const at::Tensor* tensor_named(const std::vector<NamedTensor>& tensors, const std::string& name) {
-  const auto found = std::ranges::find(tensors, name, &NamedTensor::name);
-  return found == tensors.end() ? nullptr : &found->tensor;
-}
 
 // Over all positions, a sequence at a time, in float64.
 at::Tensor loss_of_logits(const at::Tensor& logits, const at::Tensor& targets) {
@@ -35,131 +29,7 @@ at::Tensor loss_of_logits(const at::Tensor& logits, const at::Tensor& targets) {
   return at::stack(losses).mean();
 }
 
-std::vector<NamedTensor> usual_outputs(const LookedAtStep& step, const Sequences& of,
-                                       const std::string& pass) {
-  return TextbookModel(step, TextbookModel::Kind::usual, of.count).called(of, pass);
-}
-
-// A GPU with the memory for it is not kept waiting for the host by single sequences.
-std::int64_t sequences_at_once(const LookedAtStep& step, const std::string& pass) {
-  const std::int64_t batch = step.tokens.size(0);
-  if (step.context.device.is_cpu()) return 1;
-  const Status fit = guarded([&] {
-    training::need_memory(step.context.device,
-                          reference_bytes(step.config, batch, step.tokens.size(1), pass));
-  });
-  if (!fit.ok() && fit.outcome != Outcome::oom) throw PluginFailure(fit);
-  return fit.ok() ? batch : 1;
-}
-
 using OnAllRanks = std::function<Status(const std::function<void()>& work)>;
-
-struct BatchReference {
-  std::vector<NamedTensor> outputs;         // loss and gradients of this rank's batch
-  UsualErrors usual;                        // of the first part, relative to its own outputs
-  std::vector<double> norms;                // of these
-  std::map<std::string, double> cancelled;  // by how much the batch's are smaller, at least 1
-};
-
-// Read together: each reading waits for the device.
-std::vector<double> norms_of(const std::vector<NamedTensor>& outputs) {
-  const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> norms;
-  for (const NamedTensor& output : outputs) {
-    norms.push_back(at::linalg_vector_norm(output.tensor.detach()).to(at::kDouble));
-  }
-  const at::Tensor read = at::stack(norms).cpu();
-  const auto* const begin = read.const_data_ptr<double>();
-  return {begin, begin + read.numel()};
-}
-
-// Gradients of sequences differ in direction: their mean may be far smaller than each, its error is
-// not.
-void find_cancelled(BatchReference& right) {
-  const std::vector<double> norms = norms_of(right.outputs);
-  for (std::size_t i = 0; i < norms.size(); ++i) {
-    right.cancelled[right.outputs[i].name] =
-        norms[i] > 0 ? std::max(1.0, right.norms[i] / norms[i]) : 1;
-  }
-}
-
-UsualErrors usual_errors(const std::vector<NamedTensor>& usual,
-                         const std::vector<NamedTensor>& right) {
-  UsualErrors errors;
-  for (const auto& [name, output] : right) {
-    const at::Tensor* beside = tensor_named(usual, name);
-    errors[name] =
-        beside == nullptr
-            ? 0
-            : reference::deviation(beside->to(output.device()), output.detach()).larger();
-  }
-  return errors;
-}
-
-// A batch in parts of as many sequences as are taken at once, from a drawn one on.
-class Parts {
- public:
-  Parts(const LookedAtStep& step, std::int64_t drawn)
-      : batch_(step.tokens.size(0)), at_once_(sequences_at_once(step, pass)), drawn_(drawn) {}
-
-  static constexpr const char* pass = "forward_backward";
-  std::int64_t at_once() const { return at_once_; }
-  std::int64_t number() const { return batch_ / at_once_; }
-  Sequences operator[](std::int64_t i) const {
-    return {at_once_ == batch_ ? 0 : (drawn_ + i) % batch_, at_once_};
-  }
-
- private:
-  std::int64_t batch_, at_once_, drawn_;
-};
-
-// Textbook outputs of the first part, on the host where the GPU lacks the memory for a reference
-// beside them.
-std::vector<NamedTensor> usual_of_first(const LookedAtStep& step, const Parts& parts) {
-  std::vector<NamedTensor> usual = usual_outputs(step, parts[0], Parts::pass);
-  const at::Device device = step.context.device;
-  if (device.is_cpu()) return usual;
-  const Status fit = guarded([&] {
-    training::need_memory(
-        device, model_bytes(step.config, parts.at_once(), step.tokens.size(1), Parts::pass));
-  });
-  if (fit.ok()) return usual;
-  if (fit.outcome != Outcome::oom) throw PluginFailure(fit);
-  double bytes = 0;
-  for (const NamedTensor& one : usual) bytes += static_cast<double>(one.tensor.nbytes());
-  training::need_host_memory(bytes);
-  return training::moved_to_host(std::move(usual));
-}
-
-BatchReference whole_batch(const LookedAtStep& step, const Parts& parts) {
-  BatchReference made;
-  made.usual = step.usual;
-  std::vector<NamedTensor> usual;
-  if (made.usual.empty()) usual = usual_of_first(step, parts);
-  TextbookModel model(step, TextbookModel::Kind::reference, parts.at_once());
-  at::Tensor loss;
-  for (std::int64_t i = 0; i < parts.number(); ++i) {
-    made.outputs =
-        i == 0 ? model.called(parts[i], Parts::pass) : model.added(parts[i], Parts::pass);
-    if (i == 0) made.norms = norms_of(made.outputs);
-    if (!usual.empty()) made.usual = usual_errors(std::exchange(usual, {}), made.outputs);
-    const at::Tensor& of_part = made.outputs.front().tensor;
-    loss = i == 0 ? of_part.detach().clone() : loss + of_part.detach();
-  }
-  made.outputs.front().tensor = loss;
-  const auto number = static_cast<double>(parts.number());
-  for (NamedTensor& output : made.outputs) {
-    output.tensor = output.tensor.detach();
-    output.tensor.div_(number);
-  }
-  return made;
-}
-
-UsualErrors usual_errors_now(const LookedAtStep& step, const Parts& parts) {
-  const auto usual = usual_of_first(step, parts);
-  TextbookModel model(step, TextbookModel::Kind::reference, parts.at_once());
-  return usual_errors(usual, model.called(parts[0], Parts::pass));
-}
 
 void compare_logits(const LookedAtStep& step, std::int64_t sequence, const at::Tensor& right,
                     Verification& found) {
@@ -213,53 +83,59 @@ Verification look_at_logits(const LookedAtStep& step, std::int64_t drawn) {
   return found;
 }
 
-// Scales as the optimizer does, which leaves gradients scaled.
-void limit_gradients(std::vector<NamedTensor>& outputs, double most) {
+void scale_gradients(std::vector<NamedTensor>& outputs, double factor) {
+  for (NamedTensor& output : outputs) {
+    if (output.name.starts_with("grad.")) output.tensor *= factor;
+  }
+}
+
+// Scales as the optimizer does, which leaves gradients scaled, and tells by how much.
+double limit_gradients(std::vector<NamedTensor>& outputs, double most) {
   double squares = 0;
   for (const NamedTensor& output : outputs) {
     if (!output.name.starts_with("grad.")) continue;
     const double norm = output.tensor.norm().item<double>();
     squares += norm * norm;
   }
-  const double factor = most / std::sqrt(squares);
-  if (factor >= 1) return;
-  for (NamedTensor& output : outputs) {
-    if (output.name.starts_with("grad.")) output.tensor *= factor;
-  }
+  const double factor = std::min(1.0, most / std::sqrt(squares));
+  if (factor < 1) scale_gradients(outputs, factor);
+  return factor;
 }
 
-// Of a gradient that rounding changes by a tenth, the error of one kernel says little of another's.
+// The more of a gradient rounding changes, the less the error of one kernel says of another's:
+// twice as much is allowed from a tenth on. An error that is no number allows nothing.
 double allowed_of_gradient(double usual, double tolerance) {
   constexpr double mostly_rounding = 0.1;
-  const double times =
-      usual > mostly_rounding ? 2 * reference::textbook_allowance : reference::textbook_allowance;
-  return times * usual + reference::gradient_allowance * tolerance;
+  const double floor = reference::gradient_allowance * tolerance;
+  if (!std::isfinite(usual)) return floor;
+  return reference::textbook_allowance * (1 + std::min(1.0, usual / mostly_rounding)) * usual +
+         floor;
 }
 
-// With the gradients of the reference, or where they have overflown in the loss alone.
-Verification compare_outputs(const LookedAtStep& step, BatchReference& right) {
+// With the gradients of the reference, or where they have overflown in the loss alone. `usual`: the
+// errors of textbook operations over the batch.
+Verification compare_outputs(const LookedAtStep& step, const std::vector<NamedTensor>& right,
+                             UsualErrors usual) {
   const PrecisionPolicy& precision = step.context.precision;
   const double tolerance = reference::tolerance(precision);
   // Without loss scaling only what the reference itself makes of a training step may overflow.
   const bool skipped = precision.loss_scaling
                            ? training::overflown(step.values)
-                           : step.pass == "train_step" && training::overflown(right.outputs);
+                           : step.pass == "train_step" && training::overflown(right);
   Verification found;
-  for (const auto& [name, output] : right.outputs) {
+  for (const auto& [name, output] : right) {
     const bool gradient = name != "loss";
     if (gradient && skipped) continue;
     const at::Tensor* value = tensor_named(step.values, name);
-    const double allowed =
-        gradient ? allowed_of_gradient(right.usual[name] * right.cancelled[name], tolerance)
-                 : tolerance;
-    reference::compare(found, name, value == nullptr ? at::Tensor() : *value, output, allowed);
+    reference::compare(found, name, value == nullptr ? at::Tensor() : *value, output,
+                       gradient ? allowed_of_gradient(usual[name], tolerance) : tolerance);
   }
-  if (const auto usual = right.usual.find(found.worst); usual != right.usual.end()) {
-    found.textbook = usual->second * right.cancelled[found.worst];
+  if (const auto of_worst = usual.find(found.worst); of_worst != usual.end()) {
+    found.textbook = of_worst->second;
   }
   if (!skipped || found.error > found.tolerance) return found;
   // Where it has fallen below 1 it is not the scale that makes them overflow.
-  if (precision.loss_scaling && step.loss_scale < 1 && !training::overflown(right.outputs)) {
+  if (precision.loss_scaling && step.loss_scale < 1 && !training::overflown(right)) {
     return {.checked = true,
             .error = std::numeric_limits<double>::infinity(),
             .tolerance = tolerance,
@@ -281,28 +157,53 @@ void share_largest(const CaseContext& context, std::map<std::string, double>& by
   for (auto& [name, value] : by_output) value = *of_all++;
 }
 
-// All ranks together. What an earlier look found usual may not be so now: where a rank would find
-// an error all judge by what is usual in this call.
+bool passes(const Verification& found) { return !found.checked || found.error <= found.tolerance; }
+
+// A loss that is off is, and what is no number, whatever is usual.
+bool may_be_usual(const Verification& found) {
+  return passes(found) || (found.worst != "loss" && std::isfinite(found.error));
+}
+
+// Of the first sequences taken, as far as the batch's gradients cancel. All ranks together.
+UsualErrors expected_errors(const LookedAtStep& step, const BatchReference& right) {
+  UsualErrors by = cancelled(right), expected;
+  share_largest(step.context, by);
+  for (const auto& [name, error] : step.usual) expected[name] = error * by[name];
+  return expected;
+}
+
+// All ranks together. One sequence's errors tell little of another's, whose gradient may be twenty
+// times as large, and what an earlier look found usual may not be so now: where a rank would find
+// an error all judge by what is usual of this call's batch.
 Verification compare_batch(const LookedAtStep& step, const Parts& parts, BatchReference& right,
                            const OnAllRanks& on_all_ranks) {
+  const Group& group = step.context.group;
+  const at::Device device = step.context.device;
   const double most = real_option(step.context.parameters, "max_grad_norm");
-  const bool known = !step.usual.empty();
-  if (!known) share_largest(step.context, right.usual);
-  step.usual = right.usual;
+  if (step.usual.empty()) {
+    share_largest(step.context, right.usual);
+    step.usual = right.usual;
+  }
+  const UsualErrors expected = expected_errors(step, right);
+  double limit = 1;
   Verification found;
   Status made = on_all_ranks([&] {
-    if (step.pass == "train_step" && most > 0) limit_gradients(right.outputs, most);
-    found = compare_outputs(step, right);
+    if (step.pass == "train_step" && most > 0) limit = limit_gradients(right.outputs, most);
+    found = compare_outputs(step, right.outputs, expected);
   });
-  const bool passes = !found.checked || found.error <= found.tolerance;
   if (!made.ok()) return training::left_out(made.reason);
-  if (!known || training::all_ranks(step.context.group, step.context.device, passes)) return found;
-  made = on_all_ranks([&] { right.usual = usual_errors_now(step, parts); });
-  if (!made.ok()) return training::left_out(made.reason);
-  share_largest(step.context, right.usual);
-  step.usual = right.usual;
-  made = on_all_ranks([&] { found = compare_outputs(step, right); });
-  return made.ok() ? found : training::left_out(made.reason);
+  if (training::all_ranks(group, device, passes(found))) return found;
+  if (!training::all_ranks(group, device, may_be_usual(found))) return found;
+  std::vector<NamedTensor> usual;
+  made = on_all_ranks([&] { usual = usual_of_batch(step, parts, right.outputs); });
+  if (!made.ok()) return found;
+  if (gradients_travel(step.context)) training::average_gradients(group, usual);
+  Verification again;
+  made = on_all_ranks([&] {
+    scale_gradients(usual, limit);
+    again = compare_outputs(step, right.outputs, usual_errors(usual, right.outputs));
+  });
+  return made.ok() ? again : found;
 }
 
 }  // namespace
@@ -327,8 +228,6 @@ Verification look_at_step(const LookedAtStep& step, std::uint64_t seed) {
   });
   if (!made.ok()) return training::left_out(made.reason);
   if (gradients_travel(context)) training::average_gradients(context.group, right.outputs);
-  find_cancelled(right);
-  share_largest(context, right.cancelled);
   return compare_batch(step, *parts, right, on_all_ranks);
 }
 

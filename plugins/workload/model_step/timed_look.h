@@ -29,8 +29,8 @@ struct LookedAtStep {
 // in the logits of one sequence drawn from the seed and, from all logits, the loss; others in loss
 // and gradients of the whole batch, and of all ranks, one sequence at a time where the GPU lacks
 // the memory for all. Textbook operations in the case's precision, with a tiled attention's
-// rounding, tell on the first sequences taken how large an error may be: in the first look at a
-// pass, and where one would find an error. Not
+// rounding, tell how large an error may be: on the first sequences taken in the first look at a
+// pass, on the whole batch where one would find an error. Not
 // checked where a rank lacks the memory, or where gradients have overflown under loss scaling, so
 // that the step is skipped: then the loss alone can be wrong. All ranks together.
 Verification look_at_step(const LookedAtStep& step, std::uint64_t seed);

@@ -113,5 +113,61 @@ TEST(StepLook, AnOptimizerThatKeepsItsMomentsIsWrong) {
   EXPECT_EQ(found.worst, "the step of the second moments");
 }
 
+// After steps at fifty times the rate one sequence's gradient is far larger than another's, and
+// rounding changes it far more. What is usual of the drawn sequence says nothing of the batch then.
+Verification after_violent_steps(test::Case& tested, const std::string& pass, std::uint64_t seed) {
+  test::set_model(tested.context, "swiglu", 4, 32, 32, 64, 8);
+  if (pass == "train_step") tested.context.parameters["max_grad_norm"] = 0.1;
+  double rate = 50;
+  tested.context.ops.optimizer = [right = tested.context.ops.optimizer, &rate](OptimizerInputs in) {
+    in.learning_rate *= rate;
+    right(in);
+  };
+  const auto program = test::build(tested);
+  for (int step = 0; step < 21; ++step) test::call_once(tested, *program, "train_step");
+  rate = 1;
+  Verification found;
+  const auto look = [&] {
+    throw_unless_ok(program->expect_look(pass));
+    test::call_once(tested, *program, pass);
+    found = {};
+    throw_unless_ok(program->look(pass, {.seed = seed, .device = at::kCPU}, found));
+  };
+  look();
+  EXPECT_THAT(found.worst, HasSubstr("which a call has changed")) << "farther than steps go";
+  look();
+  EXPECT_TRUE(found.checked) << found.left_out;
+  return found;
+}
+
+TEST(StepLook, AnHonestBackwardPassesWhereSequencesDifferInRounding) {
+  for (const char* precision : {"bf16", "bf16_alone"}) {
+    for (const char* pass : {"forward_backward", "train_step"}) {
+      for (const std::uint64_t seed : {2, 3}) {
+        auto tested = test::make_case({"model_step", "naive", "rmsnorm", precision});
+        const Verification found = after_violent_steps(tested, pass, seed);
+        EXPECT_LE(found.error, found.tolerance)
+            << precision << " " << pass << " " << seed << ": " << found.worst;
+      }
+    }
+  }
+}
+
+TEST(StepLook, AWrongBackwardIsFoundWhereSequencesDifferInRounding) {
+  for (const std::uint64_t seed : {2, 3}) {
+    auto tested = test::make_case({"model_step", "naive", "rmsnorm", "bf16"});
+    tested.context.ops.attention = [right =
+                                        tested.context.ops.attention](const AttentionInputs& in) {
+      const at::Tensor out = right(in);
+      if (out.requires_grad()) {
+        out.register_hook([](const at::Tensor& gradient) { return gradient * 0.5; });
+      }
+      return out;
+    };
+    const Verification found = after_violent_steps(tested, "forward_backward", seed);
+    EXPECT_GT(found.error, found.tolerance) << seed;
+  }
+}
+
 }  // namespace
 }  // namespace assay
