@@ -1,11 +1,14 @@
 // The own norms at the sizes that tables have, where the conformance suite's are small.
 
 #include <ATen/Context.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/cuda/CUDAContext.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/randn.h>
 #include <assay/reference.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "device.h"
@@ -79,6 +82,44 @@ TEST_P(NormRows, OfManyRowsAgreeWithFloat64) {
     EXPECT_LT(reference::relative_error(found.dweight, right.dweight), tolerance / 8);
     if (centred_) {
       EXPECT_LT(reference::relative_error(found.dbias, right.dbias), tolerance / 8);
+    }
+  }
+}
+
+// Of all ways in which rows are read: 5,001 rows leave the last block without some, and weights of
+// the input's dtype or beginning between multiples of 16 bytes have kernels of their own.
+TEST_P(NormRows, ForwardsOfAnyWidthAgreeWithFloat64) {
+  constexpr std::int64_t rows = 5'001, last = 8;
+  const at::ScalarType dtype = GetParam().dtype;
+  const double tolerance = reference::tolerance(dtype);
+  const auto expect_near = [&](const at::Tensor& found, const at::Tensor& right) {
+    const auto end_of = [](const at::Tensor& rows_of) {
+      return rows_of.narrow(0, rows - last, last);
+    };
+    EXPECT_LT(reference::relative_error(found, right), tolerance);
+    EXPECT_LT(reference::relative_error(end_of(found), end_of(right)), tolerance);
+  };
+  for (const std::int64_t columns : {264, 768, 1000, 1024, 1600, 2560, 4096, 6400, 8192}) {
+    for (const char* weights : {"fp32", "of the input's dtype", "beginning elsewhere"}) {
+      SCOPED_TRACE(fmt::format("{} columns, weights {}", columns, weights));
+      const at::NoGradGuard no_grad;
+      NormInputs in = inputs(rows, columns);
+      for (at::Tensor* of : {&in.weight, &in.bias}) {
+        if (!of->defined()) continue;
+        if (weights[0] == 'o') *of = of->to(dtype);
+        if (weights[0] == 'b') *of = at::cat({*of, *of}).narrow(0, 1, columns);
+      }
+      at::Tensor out;
+      throw_unless_ok(plugin_->forward(in, out));
+      expect_near(out, reference::norm(in, centred_).out);
+      const at::Tensor residual = random({rows, columns}, 27);
+      for (const at::ScalarType of_residual : {dtype, at::kFloat}) {
+        AddNormOutput found;
+        throw_unless_ok(plugin_->add_forward(residual.to(of_residual), in, found));
+        const auto right = reference::add_norm(residual, in, centred_);
+        expect_near(found.sum, right.sum);
+        expect_near(found.out, right.out);
+      }
     }
   }
 }

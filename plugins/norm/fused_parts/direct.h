@@ -35,9 +35,9 @@ constexpr bool fills(const Direct& direct, int n_cols) {
   return direct.threads % of_row == 0 && n_cols * 10 >= of_row * direct.elements * 9;
 }
 
-// What was fastest on an H200: docs/kernels/norms.md.
+// What was fastest on an H200, of 768 columns and more: docs/kernels/norms.md.
 constexpr Direct direct_of(const ForwardKind& kind, int n_cols) {
-  constexpr int narrowest = 513;
+  constexpr int narrowest = 768;
   if (n_cols < narrowest || n_cols > largest_segment) return {};
   const auto if_filled = [&](const Direct& made) { return fills(made, n_cols) ? made : Direct{}; };
   constexpr Direct small_blocks = {.elements = elements, .threads = 256};
@@ -57,6 +57,14 @@ constexpr Direct direct_of(const ForwardKind& kind, int n_cols) {
   if (kind.adds) return n_cols > largest_segment / 4 ? if_filled(many) : Direct{};
   // At most four blocks share a multiprocessor: fewer threads would leave it empty.
   return block_threads(many, n_cols) * 4 >= many.threads * 3 ? many : Direct{};
+}
+
+// Whether rows of any width have so many columns a thread. Each choice spans more than 32 widths.
+constexpr bool is_ever_direct(const ForwardKind& kind, int of_thread) {
+  for (int n_cols = warp; n_cols <= largest_segment; n_cols += warp) {
+    if (direct_of(kind, n_cols).elements == of_thread) return true;
+  }
+  return false;
 }
 
 }  // namespace assay::norm_parts

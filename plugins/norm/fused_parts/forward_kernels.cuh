@@ -36,6 +36,15 @@ inline bool is_aligned(const Typed& of) {
   return reinterpret_cast<std::uintptr_t>(of.data) % row_alignment == 0;
 }
 
+// Whether a thread may read its columns of weight and bias 16 bytes at a time, both of one of two
+// dtypes.
+inline bool has_readable_weights(const ForwardCall& call) {
+  const Typed &weight = call.weight, &bias = call.bias;
+  return is_aligned(weight) && is_aligned(bias) &&
+         (weight.dtype == Dtype::fp32 || weight.dtype == call.x.dtype) &&
+         (bias.data == nullptr || bias.dtype == weight.dtype);
+}
+
 template <bool centred>
 class ForwardLaunch {
  public:
@@ -51,51 +60,52 @@ class ForwardLaunch {
                                         .out = static_cast<Scalar*>(call_.out),
                                         .sum = static_cast<Scalar*>(call_.sum)};
     const Access access = access_of(call_.size.n_cols, sizeof(Scalar));
-    if (access == Access::aligned && is_aligned(call_.weight) && is_aligned(call_.bias) &&
-        (call_.bias.data == nullptr || call_.bias.dtype == call_.weight.dtype)) {
-      const Direct direct = direct_of(
-          {.centred = centred, .adds = of.addend != nullptr, .element_size = sizeof(Scalar)},
-          call_.size.n_cols);
-      switch (direct.elements) {
-        case elements:
-          return run_directly<elements>(of, direct);
-        case many_elements:
-          return run_directly<many_elements>(of, direct);
-        case most_elements:
-          if constexpr (centred && sizeof(Scalar) == 2)
-            return run_directly<most_elements>(of, direct);
-      }
+    Direct direct;
+    if (access == Access::aligned && has_readable_weights(call_)) {
+      direct = direct_of(kind<Scalar>(of.addend != nullptr), call_.size.n_cols);
     }
-    return run_in_rings(of, access);
+    switch (direct.elements) {
+      case elements:
+        return run_directly<elements>(of, direct);
+      case many_elements:
+        return run_directly<many_elements>(of, direct);
+      case most_elements:
+        return run_directly<most_elements>(of, direct);
+      default:
+        return run_in_rings(of, access);
+    }
   }
 
  private:
-  int bytes_a_column() const {
-    const bool adds = call_.addend.data != nullptr;
-    return size_of(call_.x.dtype) + (adds ? size_of(call_.addend.dtype) : 0);
-  }
-  Need need(int of_thread) const {
-    return need_of(call_.size, of_thread, size_of(call_.x.dtype), bytes_a_column(), false);
+  template <class Scalar>
+  static constexpr ForwardKind kind(bool adds) {
+    return {.centred = centred, .adds = adds, .element_size = sizeof(Scalar)};
   }
 
   template <int of_thread, class Scalar, class Addend>
   cudaError_t run_directly(const Forward<Scalar, Addend>& of, const Direct& direct) const {
-    const Plan made = plan_directly(need(of_thread), direct.threads);
-    const auto with = [&]<class Weight>(Weight) {
-      return launch(forward_directly<Scalar, Addend, Weight, centred, of_thread>, made, stream_, of,
+    constexpr bool is_chosen =
+        is_ever_direct(kind<Scalar>(true), of_thread) ||
+        (std::is_same_v<Scalar, Addend> && is_ever_direct(kind<Scalar>(false), of_thread));
+    if constexpr (is_chosen) {
+      const Size& size = call_.size;
+      const Plan made = plan_directly(direct, size.rows, size.n_cols, size.eps);
+      if (call_.weight.dtype != Dtype::fp32) {
+        return launch(forward_directly<Scalar, Addend, Scalar, centred, of_thread>, made, stream_,
+                      of, made.layout);
+      }
+      return launch(forward_directly<Scalar, Addend, float, centred, of_thread>, made, stream_, of,
                     made.layout);
-    };
-    if (call_.weight.dtype == Dtype::fp32) return with(float());
-    if constexpr (sizeof(Scalar) < sizeof(float)) {
-      if (call_.weight.dtype == call_.x.dtype) return with(Scalar());
     }
-    return run_in_rings(of, Access::aligned);
+    return cudaErrorInvalidValue;
   }
 
   template <class Scalar, class Addend>
   cudaError_t run_in_rings(const Forward<Scalar, Addend>& of, Access access) const {
-    const Need needed = need(elements);
-    const auto made = plan(needed, forward_filling<centred>(needed, access), machine_);
+    const int size = size_of(call_.x.dtype);
+    const int added_size = of.addend == nullptr ? 0 : size_of(call_.addend.dtype);
+    const Need need = need_of(call_.size, elements, size, size + added_size, false);
+    const auto made = plan(need, forward_filling<centred>(need, access), machine_);
     if (!made) return cudaErrorInvalidValue;
     auto kernel = norm_parts::forward<Scalar, Addend, centred, Access::aligned>;
     if constexpr (std::is_same_v<Scalar, Addend>) {
@@ -115,14 +125,14 @@ class ForwardLaunch {
 template <bool centred>
 cudaError_t Kernels<centred>::forward(const ForwardCall& call, const Machine& machine,
                                       cudaStream_t stream) {
-  const ForwardLaunch<centred> launch(call, machine, stream);
+  const ForwardLaunch<centred> made(call, machine, stream);
   return with_scalar(call.x.dtype, [&]<class Scalar>(Scalar) {
     if (call.addend.data == nullptr || call.addend.dtype == call.x.dtype) {
-      return launch.template run<Scalar, Scalar>();
+      return made.template run<Scalar, Scalar>();
     }
     if constexpr (sizeof(Scalar) == sizeof(float)) {
-      if (call.addend.dtype == Dtype::bf16) return launch.template run<Scalar, __nv_bfloat16>();
-      return launch.template run<Scalar, __half>();
+      if (call.addend.dtype == Dtype::bf16) return made.template run<Scalar, __nv_bfloat16>();
+      return made.template run<Scalar, __half>();
     } else {
       return cudaErrorInvalidValue;
     }

@@ -26,17 +26,16 @@ int chunk_of(const Need& need, const Filling& filling, std::int64_t groups) {
 
 }  // namespace
 
-Plan plan_directly(const Need& need, int threads) {
+Plan plan_directly(const Direct& direct, std::int64_t rows, int n_cols, float eps) {
   Plan made;
+  made.block_threads = block_threads(direct, n_cols);
   Layout& layout = made.layout;
-  layout.rows = need.rows;
-  layout.n_cols = need.n_cols;
-  layout.eps = need.eps;
-  layout.threads = warp * ceil_div(need.n_cols, std::int64_t{warp} * need.elements);
-  layout.groups = groups_of(layout.threads, threads);
-  layout.chunk = 1;
-  layout.blocks = ceil_div(need.rows, layout.groups);
-  made.block_threads = layout.threads * layout.groups;
+  layout.rows = rows;
+  layout.n_cols = n_cols;
+  layout.eps = eps;
+  layout.threads = row_threads(direct, n_cols);
+  layout.groups = made.block_threads / layout.threads;
+  layout.blocks = ceil_div(rows, layout.groups);
   return made;
 }
 

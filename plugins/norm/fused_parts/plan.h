@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "direct.h"
 #include "layout.h"
 
 namespace assay::norm_parts {
@@ -39,8 +40,8 @@ struct Plan {
   int dynamic_shared_bytes = 0;
 };
 
-// Blocks of about `threads` with a row for each group and no ring; a block's registers hold a row.
-Plan plan_directly(const Need& need, int threads);
+// A row for each group and no ring.
+Plan plan_directly(const Direct& direct, std::int64_t rows, int n_cols, float eps);
 
 // Nothing where a cluster's registers do not hold a row.
 std::optional<Plan> plan(const Need& need, const Filling& filling, const Machine& machine);
