@@ -18,20 +18,15 @@ struct ForwardKind {
   int element_size = 0;
 };
 
-constexpr int row_threads(const Direct& direct, int n_cols) {
-  const int of_warp = warp * direct.elements;
-  return warp * ((n_cols + of_warp - 1) / of_warp);
-}
-
 // Threads of a block.
 constexpr int block_threads(const Direct& direct, int n_cols) {
-  const int of_row = row_threads(direct, n_cols);
+  const int of_row = row_threads(direct.elements, n_cols);
   return of_row * std::max(1, direct.threads / of_row);
 }
 
 // Whether rows fill whole blocks, and nine tenths of their threads' columns.
 constexpr bool fills(const Direct& direct, int n_cols) {
-  const int of_row = row_threads(direct, n_cols);
+  const int of_row = row_threads(direct.elements, n_cols);
   return direct.threads % of_row == 0 && n_cols * 10 >= of_row * direct.elements * 9;
 }
 

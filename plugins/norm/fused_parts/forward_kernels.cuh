@@ -32,15 +32,11 @@ Filling forward_filling(const Need& need, Access access) {
   return filling;
 }
 
-inline bool is_aligned(const Typed& of) {
-  return reinterpret_cast<std::uintptr_t>(of.data) % row_alignment == 0;
-}
-
-// Whether a thread may read its columns of weight and bias 16 bytes at a time, both of one of two
+// Whether a thread may read its columns of weight and bias four at a time, both of one of two
 // dtypes.
 inline bool has_readable_weights(const ForwardCall& call) {
   const Typed &weight = call.weight, &bias = call.bias;
-  return is_aligned(weight) && is_aligned(bias) &&
+  return is_aligned(weight.data) && is_aligned(bias.data) &&
          (weight.dtype == Dtype::fp32 || weight.dtype == call.x.dtype) &&
          (bias.data == nullptr || bias.dtype == weight.dtype);
 }

@@ -36,9 +36,7 @@ inline Typed typed(const at::Tensor& x) {
 inline at::Tensor in_rows(const at::Tensor& x) {
   if (!x.defined()) return x;
   const auto made = x.contiguous();
-  return reinterpret_cast<std::uintptr_t>(made.const_data_ptr()) % row_alignment == 0
-             ? made
-             : made.clone(at::MemoryFormat::Contiguous);
+  return is_aligned(made.const_data_ptr()) ? made : made.clone(at::MemoryFormat::Contiguous);
 }
 
 inline Size size_of(const at::Tensor& x, double eps) {

@@ -13,6 +13,10 @@ namespace assay::norm_parts {
 
 inline constexpr int row_alignment = 16;  // bytes
 
+inline bool is_aligned(const void* at) {
+  return reinterpret_cast<std::uintptr_t>(at) % row_alignment == 0;
+}
+
 struct Size {
   std::int64_t rows = 0;
   int n_cols = 0;

@@ -31,6 +31,12 @@ constexpr int most_threads(int elements, Access access) {
   return largest_segment / elements + (access == Access::askew ? warp : 0);
 }
 
+// Of a row, or of a block's part of it.
+constexpr int row_threads(int elements, int n_cols) {
+  const int of_warp = warp * elements;
+  return warp * ((n_cols + of_warp - 1) / of_warp);
+}
+
 // Whether a forward keeps weight and bias in shared memory, once for all groups of a block: with a
 // bias its registers would not do.
 constexpr bool shares_weights(bool centred, Access access) {

@@ -33,7 +33,7 @@ Plan plan_directly(const Direct& direct, std::int64_t rows, int n_cols, float ep
   layout.rows = rows;
   layout.n_cols = n_cols;
   layout.eps = eps;
-  layout.threads = row_threads(direct, n_cols);
+  layout.threads = row_threads(direct.elements, n_cols);
   layout.groups = made.block_threads / layout.threads;
   layout.blocks = ceil_div(rows, layout.groups);
   return made;
@@ -52,8 +52,7 @@ std::optional<Plan> plan(const Need& need, const Filling& filling, const Machine
       need.classes > 1 ? largest_segment + warp * need.elements : largest_segment;
   while (ceil_div(columns, layout.cluster) > segment_limit) layout.cluster *= 2;
   if (layout.cluster > largest_cluster) return {};
-  layout.threads =
-      warp * ceil_div(ceil_div(columns, layout.cluster), std::int64_t{warp} * need.elements);
+  layout.threads = row_threads(need.elements, ceil_div(columns, layout.cluster));
   const int most_threads =
       std::max(layout.threads, std::min(filling.threads, largest_segment / need.elements));
   if (layout.cluster == 1) layout.groups = groups_of(layout.threads, most_threads);

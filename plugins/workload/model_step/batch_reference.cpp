@@ -15,16 +15,19 @@ namespace assay::model_step {
 
 namespace {
 
+bool has_memory(at::Device device, double bytes) {
+  const Status fit = guarded([&] { training::need_memory(device, bytes); });
+  if (!fit.ok() && fit.outcome != Outcome::oom) throw PluginFailure(fit);
+  return fit.ok();
+}
+
 // A GPU with the memory for it is not kept waiting for the host by single sequences.
 std::int64_t sequences_at_once(const LookedAtStep& step, const std::string& pass) {
   const std::int64_t batch = step.tokens.size(0);
-  if (step.context.device.is_cpu()) return 1;
-  const Status fit = guarded([&] {
-    training::need_memory(step.context.device,
-                          reference_bytes(step.config, batch, step.tokens.size(1), pass));
-  });
-  if (!fit.ok() && fit.outcome != Outcome::oom) throw PluginFailure(fit);
-  return fit.ok() ? batch : 1;
+  const at::Device device = step.context.device;
+  if (device.is_cpu()) return 1;
+  return has_memory(device, reference_bytes(step.config, batch, step.tokens.size(1), pass)) ? batch
+                                                                                            : 1;
 }
 
 // Read together: each reading waits for the device.
@@ -39,15 +42,11 @@ std::vector<double> norms_of(const std::vector<NamedTensor>& outputs) {
   return {begin, begin + read.numel()};
 }
 
-// Whether the GPU has room for a textbook model beside outputs that are there.
+// Whether a GPU has room for a textbook model beside outputs that are there.
 bool has_room_for_model(const LookedAtStep& step, const Parts& parts) {
-  if (step.context.device.is_cpu()) return true;
-  const Status fit = guarded([&] {
-    training::need_memory(step.context.device, model_bytes(step.config, parts.at_once(),
+  const at::Device device = step.context.device;
+  return device.is_cpu() || has_memory(device, model_bytes(step.config, parts.at_once(),
                                                            step.tokens.size(1), Parts::pass));
-  });
-  if (!fit.ok() && fit.outcome != Outcome::oom) throw PluginFailure(fit);
-  return fit.ok();
 }
 
 std::vector<NamedTensor> made_room(std::vector<NamedTensor> outputs) {
@@ -64,16 +63,16 @@ std::vector<NamedTensor> usual_of_first(const LookedAtStep& step, const Parts& p
   return has_room_for_model(step, parts) ? usual : made_room(std::move(usual));
 }
 
-// Means of the parts' outputs. `of_first` sees the first part's.
+// Means of the parts' outputs. `of_first`, if any, sees the first part's.
 std::vector<NamedTensor> batch_outputs(
     TextbookModel& model, const Parts& parts,
-    const std::function<void(const std::vector<NamedTensor>&)>& of_first) {
+    const std::function<void(const std::vector<NamedTensor>&)>& of_first = {}) {
   std::vector<NamedTensor> outputs;
   at::Tensor loss;
   for (std::int64_t i = 0; i < parts.number(); ++i) {
     outputs.clear();
     outputs = i == 0 ? model.called(parts[i], Parts::pass) : model.added(parts[i], Parts::pass);
-    if (i == 0) of_first(outputs);
+    if (i == 0 && of_first) of_first(outputs);
     const at::Tensor& of_part = outputs.front().tensor;
     loss = i == 0 ? of_part.detach().clone() : loss + of_part.detach();
   }
@@ -94,9 +93,7 @@ std::vector<NamedTensor> batch_outputs_in_fp32(TextbookModel& model, const Parts
     const std::vector<NamedTensor> outputs = model.called(parts[i], Parts::pass);
     for (std::size_t j = 0; j < outputs.size(); ++j) {
       const at::Tensor output = outputs[j].tensor.detach();
-      if (i == 0) {
-        sums.push_back({outputs[j].name, at::zeros_like(output, at::kFloat)});
-      }
+      if (i == 0) sums.push_back({outputs[j].name, at::zeros_like(output, at::kFloat)});
       sums[j].tensor.add_(output);
     }
   }
@@ -116,33 +113,14 @@ Parts::Parts(const LookedAtStep& step, std::int64_t drawn)
 
 BatchReference whole_batch(const LookedAtStep& step, const Parts& parts) {
   BatchReference made;
-  made.usual = step.usual;
   std::vector<NamedTensor> usual;
-  if (made.usual.empty()) usual = usual_of_first(step, parts);
+  if (step.usual.empty()) usual = usual_of_first(step, parts);
   TextbookModel model(step, TextbookModel::Kind::reference, parts.at_once());
   made.outputs = batch_outputs(model, parts, [&](const std::vector<NamedTensor>& first) {
     made.norms = norms_of(first);
     if (!usual.empty()) made.usual = usual_errors(std::exchange(usual, {}), first);
   });
   return made;
-}
-
-// Textbook outputs of the batch, in the place of the reference's where the GPU has room for one of
-// them alone.
-std::vector<NamedTensor> usual_of_batch(const LookedAtStep& step, const Parts& parts,
-                                        BatchReference& right) {
-  const bool moves = !has_room_for_model(step, parts);
-  if (moves) right.outputs = made_room(std::move(right.outputs));
-  std::vector<NamedTensor> usual;
-  {
-    TextbookModel model(step, TextbookModel::Kind::usual, parts.at_once());
-    usual = batch_outputs(model, parts, [](const std::vector<NamedTensor>&) {});
-  }
-  if (!moves) return usual;
-  for (NamedTensor& output : right.outputs) {
-    output.tensor = output.tensor.to(step.context.device);
-  }
-  return usual;
 }
 
 UsualErrors cancelled(const BatchReference& right) {
@@ -167,8 +145,7 @@ std::vector<NamedTensor> usual_of_batch(const LookedAtStep& step, const Parts& p
   {
     TextbookModel model(step, TextbookModel::Kind::usual, parts.at_once());
     const bool narrow = c10::elementSize(step.context.precision.parameters) < sizeof(float);
-    usual = narrow ? batch_outputs_in_fp32(model, parts)
-                   : batch_outputs(model, parts, [](const std::vector<NamedTensor>&) {});
+    usual = narrow ? batch_outputs_in_fp32(model, parts) : batch_outputs(model, parts);
   }
   if (!moves) return usual;
   for (NamedTensor& output : right) output.tensor = output.tensor.to(step.context.device);

@@ -30,11 +30,11 @@ class Parts {
 // Loss and gradients of this rank's batch by textbook operations in fp32.
 struct BatchReference {
   std::vector<NamedTensor> outputs;
-  UsualErrors usual;          // of the first part, relative to its own outputs
+  UsualErrors
+      usual;  // of the first part, relative to its own outputs; none if the step's are known
   std::vector<double> norms;  // of the first part's outputs
 };
 
-// `usual` is what the step knows, or made.
 BatchReference whole_batch(const LookedAtStep& step, const Parts& parts);
 
 // By how much the batch's outputs are smaller than the first part's, at least 1: gradients of

@@ -4,6 +4,8 @@
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 
+#include <memory>
+
 #include "plugins/support.h"
 
 namespace assay {
@@ -118,14 +120,14 @@ TEST(StepLook, AnOptimizerThatKeepsItsMomentsIsWrong) {
 Verification after_violent_steps(test::Case& tested, const std::string& pass, std::uint64_t seed) {
   test::set_model(tested.context, "swiglu", 4, 32, 32, 64, 8);
   if (pass == "train_step") tested.context.parameters["max_grad_norm"] = 0.1;
-  double rate = 50;
-  tested.context.ops.optimizer = [right = tested.context.ops.optimizer, &rate](OptimizerInputs in) {
-    in.learning_rate *= rate;
+  const auto rate = std::make_shared<double>(50);
+  tested.context.ops.optimizer = [right = tested.context.ops.optimizer, rate](OptimizerInputs in) {
+    in.learning_rate *= *rate;
     right(in);
   };
   const auto program = test::build(tested);
   for (int step = 0; step < 21; ++step) test::call_once(tested, *program, "train_step");
-  rate = 1;
+  *rate = 1;
   Verification found;
   const auto look = [&] {
     throw_unless_ok(program->expect_look(pass));
