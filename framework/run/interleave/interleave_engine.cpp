@@ -102,8 +102,23 @@ void interleave(const InterleaveMembers& members, const InterleaveRules& rules) 
   InterleaveEngine(members, rules).run();
 }
 
+namespace {
+
+bool lacked_memory_for_looks(const store::CaseFacts& facts) {
+  return std::ranges::any_of(facts.verification, [](const auto& of_pass) {
+    const store::TimedLooksFacts& timed = of_pass.second.timed;
+    return timed.looks.value_or(0) == 0 && timed.left_out &&
+           timed.left_out->find("out of memory") != std::string::npos;
+  });
+}
+
+}  // namespace
+
 std::string harm_by_others(const CaseEnd& end) {
   if (end.outcome == Outcome::oom) return "it ran out of memory beside the others";
+  if (end.outcome == Outcome::ok && lacked_memory_for_looks(end.facts)) {
+    return "beside the others there was no memory to look at its timed calls";
+  }
   // cudaErrorDevicesUnavailable: the GPU serves one process at a time (its compute mode).
   const bool refused = !end.reusable && end.reason.find("busy or unavailable") != std::string::npos;
   return refused ? "the GPU serves one process at a time" : "";

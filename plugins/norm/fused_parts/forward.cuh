@@ -1,5 +1,6 @@
 #pragma once
 
+#include "direct.h"
 #include "loaded_rows.cuh"
 #include "row_ring.cuh"
 #include "weights.cuh"
@@ -144,7 +145,7 @@ __global__ __launch_bounds__(largest_direct_block) void forward_directly(
     const Forward<Scalar, Addend> of, const Layout layout) {
   constexpr int wide = width<Scalar>;
   __shared__ Exchange exchange;
-  using Group = RowGroup<elements, wide, Access::aligned>;
+  using Group = RowGroup<elements, wide, Access::aligned, Meeting::block>;
   Group me(layout, exchange, one_row(layout));
   if constexpr (centred) me.count_columns();
   const Stream streams[] = {{of.x, sizeof(Scalar)}, {of.addend, sizeof(Addend)}};

@@ -56,17 +56,15 @@ class ForwardLaunch {
                                         .out = static_cast<Scalar*>(call_.out),
                                         .sum = static_cast<Scalar*>(call_.sum)};
     const Access access = access_of(call_.size.n_cols, sizeof(Scalar));
-    Direct direct;
+    int direct = 0;
     if (access == Access::aligned && has_readable_weights(call_)) {
-      direct = direct_of(kind<Scalar>(of.addend != nullptr), call_.size.n_cols);
+      direct = direct_elements(kind<Scalar>(of.addend != nullptr), call_.size.n_cols);
     }
-    switch (direct.elements) {
+    switch (direct) {
       case elements:
-        return run_directly<elements>(of, direct);
+        return run_directly<elements>(of);
       case many_elements:
-        return run_directly<many_elements>(of, direct);
-      case most_elements:
-        return run_directly<most_elements>(of, direct);
+        return run_directly<many_elements>(of);
       default:
         return run_in_rings(of, access);
     }
@@ -79,13 +77,13 @@ class ForwardLaunch {
   }
 
   template <int of_thread, class Scalar, class Addend>
-  cudaError_t run_directly(const Forward<Scalar, Addend>& of, const Direct& direct) const {
+  cudaError_t run_directly(const Forward<Scalar, Addend>& of) const {
     constexpr bool is_chosen =
         is_ever_direct(kind<Scalar>(true), of_thread) ||
         (std::is_same_v<Scalar, Addend> && is_ever_direct(kind<Scalar>(false), of_thread));
     if constexpr (is_chosen) {
       const Size& size = call_.size;
-      const Plan made = plan_directly(direct, size.rows, size.n_cols, size.eps);
+      const Plan made = plan_directly(of_thread, size.rows, size.n_cols, size.eps);
       if (call_.weight.dtype != Dtype::fp32) {
         return launch(forward_directly<Scalar, Addend, Scalar, centred, of_thread>, made, stream_,
                       of, made.layout);

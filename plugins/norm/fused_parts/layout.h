@@ -13,13 +13,9 @@ inline constexpr int largest_stages = 8;
 inline constexpr int largest_rings = 16;  // groups of a block; barriers have 15 numbers
 
 // Columns of a thread. Where a kernel keeps most for each, more of them leave it more registers for
-// each, since fewer threads share a multiprocessor.
+// each, since fewer threads share a multiprocessor; without a ring, fewer warps have a row.
 inline constexpr int elements = 16;
 inline constexpr int many_elements = 32;
-
-// Columns of a thread of a block without a ring, where a warp or a few should have a row.
-inline constexpr int most_elements = 64;
-inline constexpr int largest_direct_block = 512;
 
 // How the rows of a tensor lie.
 enum class Access {

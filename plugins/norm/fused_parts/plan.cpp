@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "direct.h"
+
 namespace assay::norm_parts {
 
 namespace {
@@ -26,16 +28,16 @@ int chunk_of(const Need& need, const Filling& filling, std::int64_t groups) {
 
 }  // namespace
 
-Plan plan_directly(const Direct& direct, std::int64_t rows, int n_cols, float eps) {
+Plan plan_directly(int of_thread, std::int64_t rows, int n_cols, float eps) {
   Plan made;
-  made.block_threads = block_threads(direct, n_cols);
   Layout& layout = made.layout;
   layout.rows = rows;
   layout.n_cols = n_cols;
   layout.eps = eps;
-  layout.threads = row_threads(direct.elements, n_cols);
-  layout.groups = made.block_threads / layout.threads;
+  layout.threads = row_threads(of_thread, n_cols);
+  layout.groups = std::max(1, direct_threads / layout.threads);
   layout.blocks = ceil_div(rows, layout.groups);
+  made.block_threads = layout.threads * layout.groups;
   return made;
 }
 

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "direct.h"
 #include "layout.h"
 
 namespace assay::norm_parts {
@@ -40,8 +39,8 @@ struct Plan {
   int dynamic_shared_bytes = 0;
 };
 
-// A row for each group and no ring.
-Plan plan_directly(const Direct& direct, std::int64_t rows, int n_cols, float eps);
+// A row for each group and no ring, `of_thread` columns a thread.
+Plan plan_directly(int of_thread, std::int64_t rows, int n_cols, float eps);
 
 // Nothing where a cluster's registers do not hold a row.
 std::optional<Plan> plan(const Need& need, const Filling& filling, const Machine& machine);

@@ -85,16 +85,23 @@ __device__ inline GroupRows rows_of(const Layout& layout) {
   return rows;
 }
 
-// One, where no cluster shares it.
+// One, where no cluster shares it; the last block's may lie beyond the last.
 __device__ inline GroupRows one_row(const Layout& layout) {
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * layout.groups + threadIdx.y;
-  return {.first = row, .step = 1, .count = row < layout.rows ? 1 : 0};
+  return {.first = static_cast<std::int64_t>(blockIdx.x) * layout.groups + threadIdx.y,
+          .step = 1,
+          .count = 1};
 }
+
+// Whose threads meet before they read each other's sums.
+enum class Meeting {
+  group,  // at a barrier that is chosen when the kernel runs: four blocks share a multiprocessor
+  block,  // where all groups have as many rows
+};
 
 // Columns are counted from the 16 bytes in which the part of the row that a block has begins:
 // [begin, end) are there. A thread has `elements` of them, `wide` neighbouring ones at a time.
 // Threads lie along x, groups along y.
-template <int elements, int wide, Access access>
+template <int elements, int wide, Access access, Meeting meeting = Meeting::group>
 struct RowGroup {
   static constexpr int steps = elements / wide;
   static constexpr bool is_aligned = access == Access::aligned;
@@ -114,6 +121,9 @@ struct RowGroup {
     first_column = rank * segment() - skew;
     begin = rank == 0 ? skew : 0;
     end = max(begin, min(segment(), layout.n_cols - first_column));
+    if constexpr (meeting == Meeting::block) {
+      if (first_row >= layout.rows) end = begin;
+    }
     if (layout.cluster > 1) wait_for_cluster();
   }
 
@@ -139,12 +149,14 @@ struct RowGroup {
     return column(step) + i >= begin && column(step) + i < end;
   }
 
-  // The threads of this block that have the row.
+  // At least the threads of this block that have the row.
   __device__ void meet() const {
-    if (layout.threads > warp) {
-      asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "r"(layout.threads) : "memory");
-    } else {
+    if (layout.threads == warp) {
       __syncwarp();
+    } else if constexpr (meeting == Meeting::block) {
+      __syncthreads();
+    } else {
+      asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "r"(layout.threads) : "memory");
     }
   }
 

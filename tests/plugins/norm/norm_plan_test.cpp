@@ -128,14 +128,14 @@ TEST(NormPlan, FewRowsTakeFewBlocks) {
 TEST(NormPlan, WithoutARingEveryRowHasAGroup) {
   for (const norm_parts::ForwardKind kind : forward_kinds) {
     for (int n_cols = 4; n_cols <= 65536; n_cols += 4) {
-      const norm_parts::Direct direct = norm_parts::direct_of(kind, n_cols);
-      if (direct.elements == 0) continue;
-      ASSERT_TRUE(norm_parts::is_ever_direct(kind, direct.elements)) << n_cols;
+      const int of_thread = norm_parts::direct_elements(kind, n_cols);
+      if (of_thread == 0) continue;
+      ASSERT_TRUE(norm_parts::is_ever_direct(kind, of_thread)) << n_cols;
       for (const std::int64_t count : {1, 7, 50000}) {
-        const Plan made = norm_parts::plan_directly(direct, count, n_cols, 1e-5F);
+        const Plan made = norm_parts::plan_directly(of_thread, count, n_cols, 1e-5F);
         const auto& layout = made.layout;
-        ASSERT_GE(layout.threads * direct.elements, n_cols);
-        ASSERT_LT((layout.threads - 32) * direct.elements, n_cols) << "a warp has no column";
+        ASSERT_GE(layout.threads * of_thread, n_cols);
+        ASSERT_LT((layout.threads - 32) * of_thread, n_cols) << "a warp has no column";
         ASSERT_EQ(made.block_threads, layout.threads * layout.groups);
         ASSERT_LE(made.block_threads, norm_parts::largest_direct_block);
         ASSERT_LE(layout.groups, layout.threads == 32 ? 16 : 15);
@@ -146,19 +146,23 @@ TEST(NormPlan, WithoutARingEveryRowHasAGroup) {
   }
 }
 
-// 256 threads of 16 columns have a row of 4,096 columns, and it fills them; a row of 4,104 needs
-// 288.
-TEST(NormPlan, RingsAreLeftOutWhereRowsFillBlocks) {
-  const auto elements_of = [](int n_cols, norm_parts::ForwardKind kind) {
-    return norm_parts::direct_of(kind, n_cols).elements;
-  };
-  EXPECT_EQ(elements_of(4096, {.element_size = 4}), 16);
-  EXPECT_EQ(elements_of(4104, {.element_size = 4}), 0);
-  EXPECT_EQ(elements_of(4096, {.adds = true, .element_size = 4}), 0);
-  EXPECT_EQ(elements_of(1024, {.centred = true, .element_size = 2}), 32);
-  EXPECT_EQ(elements_of(8192, {.centred = true, .element_size = 2}), 64);
-  EXPECT_EQ(elements_of(760, {.element_size = 2}), 0);
-  EXPECT_EQ(elements_of(8200, {.element_size = 2}), 0) << "a cluster shares it";
+// 64 threads of 16 columns have a row of 1,024 columns and 96 one of 1,280, which does not fill
+// them; 64 of 32 columns have either.
+TEST(NormPlan, RowsHaveFewColumnsAThreadWhereTheyFillThem) {
+  const norm_parts::ForwardKind bf16 = {.element_size = 2};
+  EXPECT_EQ(norm_parts::direct_elements(bf16, 1024), 16);
+  EXPECT_EQ(norm_parts::direct_elements(bf16, 1280), 32);
+  EXPECT_EQ(norm_parts::direct_elements(bf16, 4096), 32);
+  EXPECT_EQ(norm_parts::direct_elements({.element_size = 4}, 4096), 16);
+}
+
+TEST(NormPlan, RowsHaveARingWhereItIsFasterOrAClusterSharesThem) {
+  EXPECT_EQ(norm_parts::direct_elements({.element_size = 4}, 8200), 0);
+  EXPECT_EQ(norm_parts::direct_elements({.centred = true, .adds = true, .element_size = 4}, 1024),
+            0);
+  // 64 threads could have 2,048.
+  EXPECT_EQ(norm_parts::direct_elements({.centred = true, .element_size = 2}, 1280), 0);
+  EXPECT_EQ(norm_parts::direct_elements({.centred = true, .element_size = 2}, 2048), 32);
 }
 
 TEST(NormPlan, ARowThatNoClusterHoldsHasNone) {

@@ -213,5 +213,18 @@ TEST(HarmByOthers, IsWantOfMemoryOrOfTheGpu) {
               ::testing::HasSubstr("one process at a time"));
 }
 
+TEST(HarmByOthers, IsWantOfMemoryForEveryLookAtAPass) {
+  const auto harm = [](std::int64_t looks, std::string left_out) {
+    CaseEnd end = {.outcome = Outcome::ok};
+    end.facts.verification["forward"].timed = {.looks = 3};
+    end.facts.verification["train_step"].timed = {.looks = looks, .left_out = std::move(left_out)};
+    return harm_by_others(end);
+  };
+  const std::string want_of_memory = "CUDA out of memory: 20.00 MiB asked for";
+  EXPECT_THAT(harm(0, want_of_memory), ::testing::HasSubstr("no memory to look"));
+  EXPECT_EQ(harm(2, want_of_memory), "");
+  EXPECT_EQ(harm(0, "its inputs cannot be new"), "");
+}
+
 }  // namespace
 }  // namespace assay::run
