@@ -44,9 +44,9 @@ std::optional<std::string> on_the_host(std::string_view message) {
 }  // namespace
 
 bool means_out_of_memory(std::string_view message) {
-  constexpr std::string_view signs[] = {"out of memory", "can't allocate memory",
-                                        "CUBLAS_STATUS_ALLOC_FAILED", "Cannot allocate memory",
-                                        "CUDNN_STATUS_ALLOC_FAILED"};
+  constexpr std::string_view signs[] = {"out of memory",          "host memory ran out",
+                                        "can't allocate memory",  "CUBLAS_STATUS_ALLOC_FAILED",
+                                        "Cannot allocate memory", "CUDNN_STATUS_ALLOC_FAILED"};
   for (const std::string_view sign : signs) {
     if (message.find(sign) != std::string_view::npos) return true;
   }

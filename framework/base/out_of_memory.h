@@ -6,7 +6,7 @@
 
 namespace assay {
 
-// Whether an error's text means that host or GPU memory ran out.
+// Whether an error's text, or what assay makes of it, means that host or GPU memory ran out.
 bool means_out_of_memory(std::string_view message);
 
 // A LibTorch allocator's message as "X asked for, Y of Z free"; nullopt for any other text.

@@ -174,6 +174,15 @@ class Looks(unittest.TestCase):
         self.assertEqual(time["outcome"], "ok")
         self.assertIsNone(looks)
 
+    def test_a_reference_that_does_not_fit_is_told(self):
+        class Large(LibraryNorm):
+            def look(self, pass_name, comparison):
+                raise torch.OutOfMemoryError("out of memory\nby a trace")
+
+        time, looks = answer(Large, NORM)
+        self.assertEqual(len(time["samples"]), 8)
+        self.assertEqual((looks["looks"], looks["left_out"]), (0, "out of memory"))
+
     def test_every_pass_of_a_model(self):
         for parameters in ({}, {"architecture": "gelu", "precision": "bf16",
                                 "attention": "flash_libtorch"},

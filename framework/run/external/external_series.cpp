@@ -87,6 +87,7 @@ std::string what_is_wrong_with_looks(const store::TimedLooksFacts& facts,
     return fmt::format("were at the level '{}', the case asks for '{}'", printable(facts.integrity),
                        level);
   }
+  if (facts.left_out) return {};
   if (facts.looks.value_or(0) < 1) return "are none";
   if (facts.renewed_inputs.value_or(0) < 1) return "were at calls without a renewed input";
   if (!(*facts.error >= 0 && *facts.error <= *facts.tolerance && std::isfinite(*facts.tolerance))) {
@@ -118,6 +119,12 @@ Result<store::TimedLooksFacts> looks_from_json(const nlohmann::json& json,
   if (std::string of = printable(string_at(json, "of")); !of.empty()) facts.of = std::move(of);
   if (const double ratio = number_at(json, "error_ratio"); ratio > 0) facts.error_ratio = ratio;
   if (const double spent_s = number_at(json, "looks_s"); spent_s >= 0) facts.looks_s = spent_s;
+  std::string left_out = printable(string_at(json, "left_out"));
+  if (facts.looks == 0 && !left_out.empty()) {
+    facts = {.integrity = std::move(facts.integrity),
+             .renewed_inputs = facts.renewed_inputs,
+             .left_out = std::move(left_out)};
+  }
   const bool known = std::ranges::count(request.passes, pass) > 0;
   const std::string wrong =
       known ? what_is_wrong_with_looks(facts, request) : "are of no pass of the case";

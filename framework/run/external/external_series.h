@@ -15,9 +15,9 @@ Result<void> check_external_series(const store::Series& series, const wire::Case
 // `measure.samples` samples was stopped by their count, another one by itself.
 store::SamplingFacts sampling_of(const store::Series& time, const wire::CaseRequest& request);
 
-// What a program says of its looks at the timed calls of `pass`, in the form of the facts. The
-// error is one sentence: a pass of another case, another level, no look, an error beyond its
-// tolerance.
+// What a program says of its looks at the timed calls of `pass`, in the form of the facts: `looks`
+// is empty where it says why there were none. The error is one sentence: a pass of another case,
+// another level, no look and no reason, an error beyond its tolerance.
 Result<store::TimedLooksFacts> looks_from_json(const nlohmann::json& json,
                                                const wire::CaseRequest& request);
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <limits>
 
+#include "base/out_of_memory.h"
 #include "run/interleave/interleave_order.h"
 
 namespace assay::run {
@@ -104,21 +105,22 @@ void interleave(const InterleaveMembers& members, const InterleaveRules& rules) 
 
 namespace {
 
-bool lacked_memory_for_looks(const store::CaseFacts& facts) {
+bool lacked_memory_to_look(const store::CaseFacts& facts) {
   return std::ranges::any_of(facts.verification, [](const auto& of_pass) {
     const store::TimedLooksFacts& timed = of_pass.second.timed;
-    return timed.looks.value_or(0) == 0 && timed.left_out &&
-           timed.left_out->find("out of memory") != std::string::npos;
+    return timed.looks.value_or(0) == 0 && timed.left_out && means_out_of_memory(*timed.left_out);
   });
 }
 
 }  // namespace
 
-std::string harm_by_others(const CaseEnd& end) {
-  if (end.outcome == Outcome::oom) return "it ran out of memory beside the others";
-  if (end.outcome == Outcome::ok && lacked_memory_for_looks(end.facts)) {
-    return "beside the others there was no memory to look at its timed calls";
+std::string harm_by_others(const CaseEnd& end, bool beside_others) {
+  // Others were there when it was looked at, whoever is left.
+  if (end.outcome == Outcome::ok && lacked_memory_to_look(end.facts)) {
+    return "beside the others memory was lacking to look at its timed calls";
   }
+  if (!beside_others) return "";
+  if (end.outcome == Outcome::oom) return "it ran out of memory beside the others";
   // cudaErrorDevicesUnavailable: the GPU serves one process at a time (its compute mode).
   const bool refused = !end.reusable && end.reason.find("busy or unavailable") != std::string::npos;
   return refused ? "the GPU serves one process at a time" : "";

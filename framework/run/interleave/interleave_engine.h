@@ -59,7 +59,8 @@ struct InterleaveRules {
 void interleave(const InterleaveMembers& members, const InterleaveRules& rules);
 
 // Why a case with this end must be measured again alone; "" where the others did not harm it.
-std::string harm_by_others(const CaseEnd& end);
+// beside_others: whether any of them held memory still when it ended.
+std::string harm_by_others(const CaseEnd& end, bool beside_others);
 
 // What the facts of a member record; names: of all members, such as "attention=flash".
 store::InterleaveFacts interleave_fact(std::size_t index, const std::vector<std::string>& names,

@@ -52,15 +52,15 @@ void WatchedCase::begin() {
   }
 }
 
-void WatchedCase::end(CaseEnd end, int others) {
+void WatchedCase::end(CaseEnd end, int others, bool stands_in) {
   SeatWatch::Seen seen = nodes_ ? nodes_->end(others) : seen_here(others);
   if (end.interrupted) return;
-  Try tried = {std::move(end), std::move(seen.health), std::move(seen.marks)};
+  Try tried = {std::move(end), std::move(seen.health), std::move(seen.marks), stands_in};
   const auto of_samples = health::judge_samples(tried.end.series);
   tried.marks.insert(tried.marks.end(), of_samples.begin(), of_samples.end());
   tries_.push_back(in_words(tried));
-  const bool better =
-      !kept_ || (tried.end.outcome == Outcome::ok && tried.marks.size() < kept_->marks.size());
+  const bool better = !kept_ || (tried.end.outcome == Outcome::ok &&
+                                 (kept_->stands_in || tried.marks.size() < kept_->marks.size()));
   if (!better) return;
   kept_ = std::move(tried);
   kept_try_ = tries_.size();

@@ -42,8 +42,8 @@ class WatchedCase {
   // Begins a try and drops one under way.
   void begin();
   // Ends the try; an interrupted one does not count. The watch covers the turns of others as well;
-  // others: processes beside the case's own.
-  void end(CaseEnd end, int others = 0);
+  // others: processes beside the case's own; stands_in: a later try that is ok is kept instead.
+  void end(CaseEnd end, int others = 0, bool stands_in = false);
   bool tried() const { return !tries_.empty(); }
   // Announces the next try, "try 2 of 3, the last was wide"; nothing where none follows.
   std::optional<std::string> next_try() const;
@@ -55,6 +55,7 @@ class WatchedCase {
     CaseEnd end;
     nlohmann::json health;
     std::vector<store::Mark> marks;
+    bool stands_in = false;
   };
 
   static std::string in_words(const Try& tried);

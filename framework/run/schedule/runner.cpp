@@ -322,10 +322,16 @@ class Run {
     do {
       interleave(make_interleave_members(cases, resources), rules);
     } while (std::exchange(group.retry, false));
+    if (!group.in_turns()) conclude(group, group.cases.front());  // a stop may have dropped it
     for (const auto& [member, why] : group.harmed) {
-      if (!group.recorded || stopped_now()) break;
+      if (!group.recorded) break;
+      if (stopped_now()) {
+        conclude(group, group.cases[member]);
+        continue;
+      }
       Group single = {.cases = {}, .why_apart = why};
       single.cases.push_back(std::move(group.cases[member]));
+      if (single.cases.front().watched.tried()) begin_case(single.cases.front());
       group.recorded = measure(std::move(single));
     }
     return std::move(group.recorded);
@@ -353,24 +359,31 @@ class Run {
     OpenCase& open = group.cases[member];
     CaseEnd& end = ended.end;
     end_.interrupted = end_.interrupted || end.interrupted;
-    if (group.in_turns() && (ended.beside_others || !pool_.empty()) && !end.interrupted) {
-      if (std::string why = harm_by_others(end); !why.empty()) {
-        group.harmed.emplace_back(member, std::move(why));
-        return;
-      }
+    std::string harm;
+    if (group.in_turns() && !end.interrupted) {
+      harm = harm_by_others(end, ended.beside_others || !pool_.empty());
     }
+    const bool is_harmed = !harm.empty();
+    if (is_harmed) group.harmed.emplace_back(member, std::move(harm));
+    if (is_harmed && end.outcome != Outcome::ok) return;
     if (group.in_turns()) {
       end.facts.interleaved = interleave_fact(member, group.names, ended.turns);
     } else {
       note_why_apart(group, end);
     }
     if (tool() == nullptr) open.result.wall_s += ended.worked_s;
-    open.watched.end(std::move(end), group.processes - processes_of(open.resolved));
+    open.watched.end(std::move(end), group.processes - processes_of(open.resolved), is_harmed);
+    if (is_harmed) return;
     if (const auto next = open.watched.next_try(); next && !stopping()) {
       observer_.case_doing(*next);
       group.retry = true;
       return;
     }
+    conclude(group, open);
+  }
+
+  // Records the try that is kept, if one has ended and is not recorded.
+  void conclude(Group& group, OpenCase& open) {
     auto kept = open.watched.conclude();
     if (!kept) return;
     if (group.in_turns()) announce(open);

@@ -4,9 +4,10 @@
 
 namespace assay::norm_parts {
 
-// A forward without a ring has blocks of so many threads, or of as many as a row needs.
+// Of a block of a forward without a ring, where a row does not need more.
 inline constexpr int direct_threads = 128;
-inline constexpr int largest_direct_block = largest_segment / elements;
+// Leaves a thread 128 registers, whatever columns it has: with more, too few rows are on their way.
+inline constexpr int largest_direct_block = 512;
 
 struct ForwardKind {
   bool centred = false;
@@ -14,13 +15,13 @@ struct ForwardKind {
   int element_size = 0;
 };
 
-// Of the columns that a row's threads can have, in percent.
+// How many of the columns that a row's threads can have the row has, in percent.
 constexpr int filled(int of_thread, int n_cols) {
   return 100 * n_cols / (row_threads(of_thread, n_cols) * of_thread);
 }
 
-// Columns of a thread where a group of its own reads each row once, without a ring; 0 where a ring
-// is faster. What was fastest on an H200: docs/kernels/norms.md.
+// Columns of a thread where a group of its own reads each row once, without a ring; 0: in a ring.
+// A rule for what was fastest on an H200, within 4 %: docs/kernels/norms.md.
 constexpr int direct_elements(const ForwardKind& kind, int n_cols) {
   if (n_cols > largest_segment) return 0;
   if (kind.element_size == sizeof(float)) {

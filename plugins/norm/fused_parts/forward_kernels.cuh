@@ -20,7 +20,7 @@ Filling forward_filling(const Need& need, Access access) {
   filling.shared_vectors = shares_weights(centred, access) ? 2 : 0;
   // A row of more needs a cluster, which blocks that stay would leave parts of the chip without.
   if (access == Access::aligned && need.bytes_a_column == 2 && need.n_cols <= largest_segment) {
-    filling.blocks = need.n_cols > largest_segment / 2 ? 4 : 3;
+    filling.blocks = 3;
     filling.ring_bytes = 32 << 10;
     filling.chunk = 0;
     return filling;

@@ -85,7 +85,8 @@ __device__ inline GroupRows rows_of(const Layout& layout) {
   return rows;
 }
 
-// One, where no cluster shares it; the last block's may lie beyond the last.
+// One, where no cluster shares it. In the last block it may lie beyond the tensor, so that all
+// groups have as many: for Meeting::block, which leaves such a row without columns.
 __device__ inline GroupRows one_row(const Layout& layout) {
   return {.first = static_cast<std::int64_t>(blockIdx.x) * layout.groups + threadIdx.y,
           .step = 1,
@@ -94,8 +95,8 @@ __device__ inline GroupRows one_row(const Layout& layout) {
 
 // Whose threads meet before they read each other's sums.
 enum class Meeting {
-  group,  // at a barrier that is chosen when the kernel runs: four blocks share a multiprocessor
-  block,  // where all groups have as many rows
+  group,  // at one of 16 barriers: of blocks with so many at most four share a multiprocessor
+  block,  // where each group of the block has the same number of rows
 };
 
 // Columns are counted from the 16 bytes in which the part of the row that a block has begins:
@@ -122,7 +123,7 @@ struct RowGroup {
     begin = rank == 0 ? skew : 0;
     end = max(begin, min(segment(), layout.n_cols - first_column));
     if constexpr (meeting == Meeting::block) {
-      if (first_row >= layout.rows) end = begin;
+      if (first_row >= layout.rows) end = begin;  // its sums may be NaN, nothing is written
     }
     if (layout.cluster > 1) wait_for_cluster();
   }

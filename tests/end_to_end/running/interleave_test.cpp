@@ -204,6 +204,44 @@ TEST(InterleaveTest, OneThatRunsOutOfMemoryBesideOthersIsMeasuredAgainAlone) {
   EXPECT_EQ(time_of(lines, "naive")["outcome"], "ok");
 }
 
+// A program that has no memory to look at its calls while it takes turns; `alone` is what it does
+// where it does not.
+Ended run_beside_one_that_lacks_memory(const Folder& folder, const std::string& alone) {
+  folder.write("full.sh", R"(echo '{"looks": {"pass": "forward", "integrity": "fast", )"
+                          R"("renewed_inputs": 1, "looks": 0, "left_out": "out of memory"}}')");
+  folder.write("looked.sh", R"(echo '{"looks": {"pass": "forward", "integrity": "fast", )"
+                            R"("renewed_inputs": 1, "looks": 3, "error": 0, "tolerance": 1}}')"
+                            "\n"
+                            R"(echo '{"series": {"pass": "forward", "metric": "time", )"
+                            R"("unit": "s", "clock": "wall", "samples": )"
+                            R"([0.02, 0.02, 0.02, 0.02, 0.02, 0.02, 0.02, 0.02]}}')");
+  return run_beside_a_program(folder, "case $case in *turns*) [ $n -gt 0 ] || . ./full.sh ;; *) " +
+                                          alone + "; exit ;; esac");
+}
+
+TEST(InterleaveTest, OneThatLacksMemoryToBeLookedAtIsMeasuredAgainAlone) {
+  const Folder folder;
+  const Ended ended = run_beside_one_that_lacks_memory(folder, ". ./looked.sh");
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+  const auto lines = exported(folder.path());
+  EXPECT_THAT(records(lines).at("program 16")["apart"].get<std::string>(),
+              HasSubstr("memory was lacking to look at its timed calls"));
+  const auto time = time_of(lines, "program");
+  EXPECT_EQ(time["samples"][0], 0.02) << "of the second time";
+  EXPECT_THAT(time["flags"].dump(), Not(HasSubstr("self-timed")));
+}
+
+TEST(InterleaveTest, WhatWasNotLookedAtStandsWhereTheSecondTimeFails) {
+  const Folder folder;
+  const Ended ended = run_beside_one_that_lacks_memory(folder, "exit 7");
+  ASSERT_EQ(ended.exit_code, 0) << ended.errors;
+  const auto lines = exported(folder.path());
+  EXPECT_EQ(records(lines).at("program 16")["as"], "B");
+  const auto time = time_of(lines, "program");
+  EXPECT_EQ(time["samples"].size(), 8u);
+  EXPECT_THAT(time["flags"].dump(), HasSubstr("self-timed"));
+}
+
 TEST(InterleaveTest, TwoGlooRanksTakeTheirTurnsTogetherWithoutAWarmUpToo) {
   const Folder folder;
   for (const char* warmup : {"1", "0"}) {

@@ -1,5 +1,6 @@
 // What a program tells of looks at its timed calls, and the mark of one that tells of none.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "external_program.h"
@@ -37,6 +38,21 @@ TEST_F(External, TellsOfItsLooksOrIsSelfTimed) {
   EXPECT_EQ(facts.error_ratio, 1.5);
   EXPECT_EQ(facts.looks_s, 0.25);
   EXPECT_TRUE(marks_of(std::move(left)).empty());
+}
+
+TEST_F(External, SaysWhyNothingWasLookedAt) {
+  auto left = printing(
+      std::string(timed) + "\n" +
+      R"({"looks": {"pass": "forward", "integrity": "fast", "renewed_inputs": 2, "looks": 0, )"
+      R"("left_out": "out of memory"}})");
+  ASSERT_EQ(left.end.outcome, Outcome::ok) << left.end.reason;
+  const store::TimedLooksFacts facts = left.end.facts.verification.at("forward").timed;
+  EXPECT_FALSE(facts.looks);
+  EXPECT_EQ(facts.left_out, "out of memory");
+  const auto marks = marks_of(std::move(left));
+  ASSERT_EQ(marks.size(), 1u);
+  EXPECT_EQ(marks[0].mark, store::self_timed);
+  EXPECT_THAT(marks[0].reason, ::testing::EndsWith("were not looked at: out of memory"));
 }
 
 TEST_F(External, APassWithoutATimeIsNotSelfTimed) {

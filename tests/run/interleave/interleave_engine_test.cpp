@@ -206,23 +206,29 @@ TEST(InterleaveFact, NamesTheOthersOrSaysWhyThereAreNone) {
 }
 
 TEST(HarmByOthers, IsWantOfMemoryOrOfTheGpu) {
-  EXPECT_EQ(harm_by_others({}), "");
-  EXPECT_THAT(harm_by_others({.outcome = Outcome::oom}), ::testing::HasSubstr("out of memory"));
+  EXPECT_EQ(harm_by_others({}, true), "");
+  EXPECT_THAT(harm_by_others({.outcome = Outcome::oom}, true),
+              ::testing::HasSubstr("out of memory"));
+  EXPECT_EQ(harm_by_others({.outcome = Outcome::oom}, false), "");
   EXPECT_THAT(harm_by_others({.outcome = Outcome::error,
-                              .reason = "CUDA-capable device(s) is/are busy or unavailable"}),
+                              .reason = "CUDA-capable device(s) is/are busy or unavailable"},
+                             true),
               ::testing::HasSubstr("one process at a time"));
 }
 
 TEST(HarmByOthers, IsWantOfMemoryForEveryLookAtAPass) {
-  const auto harm = [](std::int64_t looks, std::string left_out) {
-    CaseEnd end = {.outcome = Outcome::ok};
+  const auto harm = [](std::int64_t looks, std::string left_out, Outcome outcome = Outcome::ok) {
+    CaseEnd end = {.outcome = outcome};
     end.facts.verification["forward"].timed = {.looks = 3};
     end.facts.verification["train_step"].timed = {.looks = looks, .left_out = std::move(left_out)};
-    return harm_by_others(end);
+    return harm_by_others(end, false);
   };
-  const std::string want_of_memory = "CUDA out of memory: 20.00 MiB asked for";
-  EXPECT_THAT(harm(0, want_of_memory), ::testing::HasSubstr("no memory to look"));
-  EXPECT_EQ(harm(2, want_of_memory), "");
+  for (const char* want :
+       {"CUDA out of memory: 20.00 MiB asked for", "host memory ran out: 20.00 GiB asked for"}) {
+    EXPECT_THAT(harm(0, want), ::testing::HasSubstr("memory was lacking to look"));
+    EXPECT_EQ(harm(2, want), "");
+    EXPECT_EQ(harm(0, want, Outcome::wrong), "");
+  }
   EXPECT_EQ(harm(0, "its inputs cannot be new"), "");
 }
 

@@ -212,6 +212,22 @@ TEST_F(HealthPolicyTest, MoreRanksThanCoresAreMarkedAndNotTriedAgain) {
   }
 }
 
+TEST_F(HealthPolicyTest, ATryThatStandsInIsKeptUntilAnotherSucceeds) {
+  const auto kept_of = [&](const Script& later) {
+    measured_ = 0;
+    WatchedCase watched = watch();
+    for (const Script& script : {Script(), later}) {
+      be(script);
+      watched.begin();
+      CaseEnd end = measure(script);
+      watched.end(std::move(end), 0, measured_++ == 0);
+    }
+    return watched.conclude()->facts.extra["from_the_worker"];
+  };
+  EXPECT_EQ(kept_of({.throttled = true}), 1) << "although it is marked";
+  EXPECT_EQ(kept_of({.outcome = Outcome::crashed}), 0);
+}
+
 TEST_F(HealthPolicyTest, ASkippedCaseHasNoHealth) {
   const CaseEnd end = run("mark", {{.outcome = Outcome::skipped}});
   EXPECT_TRUE(end.facts.health.is_null());

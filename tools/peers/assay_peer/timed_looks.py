@@ -42,7 +42,7 @@ class TimedLooks:
         self._more = {reading for reading in range(samples if warmup else 0)
                       if self.level == "full" and draw.random() * ONE_IN < 1} - self._chosen
         self._begun = time.perf_counter()
-        self._fits = True  # the reference, into the memory
+        self._left_out = None  # why the reference does not fit into the memory
         self._calls_left = 0  # until the one that is looked at
         self.looks, self._looks_s, self._more_s = 0, 0.0, 0.0
         self._worst = None
@@ -50,7 +50,7 @@ class TimedLooks:
     @property
     def possible(self):
         """Without a look of its own, or inputs to renew, a program's times are self-timed."""
-        return (self._fits and len(self._renewal) > 0 and self._precision in TOLERANCES
+        return (self._left_out is None and len(self._renewal) > 0 and self._precision in TOLERANCES
                 and type(self._program).look is not Program.look)
 
     def before(self, pass_name):
@@ -89,7 +89,7 @@ class TimedLooks:
             raise Wrong(f"in a timed call: {problem}") from None
         except torch.OutOfMemoryError as problem:  # the call itself has fitted
             print(f"no look at {self._pass}: {problem}", file=sys.stderr)
-            self._fits = False
+            self._left_out = str(problem).splitlines()[0]
             return
         self.looks += 1
         if comparison.worst and (self._worst is None or comparison.worst[0] > self._worst[0]):
@@ -116,11 +116,11 @@ class TimedLooks:
         self._renewal.restore()
 
     def facts(self):
-        """What the host stores; None without a look."""
-        if self.looks == 0:
-            return None
+        """What the host stores; None without a look and a reason why there was none."""
         facts = {"integrity": self.level, "renewed_inputs": len(self._renewal),
                  "looks": self.looks, "looks_s": self._looks_s}
+        if self.looks == 0:
+            return facts | {"left_out": self._left_out} if self._left_out else None
         if self._worst:
             _, error, tolerance, of, usual = self._worst
             facts |= {"error": error, "tolerance": tolerance, "of": of}
