@@ -41,13 +41,10 @@ void mark_self_timed(CaseEnd& end) {
   for (const store::Series& series : end.series) {
     const bool is_time = series.metric == "time" && series.part.empty();
     if (!is_time || series.outcome != Outcome::ok) continue;
+    const store::TimedLooksFacts timed = store::looks_at(end.facts, series.pass);
+    if (timed.looks) continue;
     std::string why = "a program timed itself, and its timed calls were not looked at";
-    if (const auto verified = end.facts.verification.find(series.pass);
-        verified != end.facts.verification.end()) {
-      const store::TimedLooksFacts& timed = verified->second.timed;
-      if (timed.looks) continue;
-      if (timed.left_out) why += ": " + *timed.left_out;
-    }
+    if (timed.left_out) why += ": " + *timed.left_out;
     end.facts.marks.push_back({store::self_timed, series.pass, std::move(why)});
   }
 }

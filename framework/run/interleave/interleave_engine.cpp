@@ -97,14 +97,6 @@ class InterleaveEngine {
   std::optional<std::size_t> last_;      // the member that took the last turn
 };
 
-}  // namespace
-
-void interleave(const InterleaveMembers& members, const InterleaveRules& rules) {
-  InterleaveEngine(members, rules).run();
-}
-
-namespace {
-
 bool lacked_memory_to_look(const store::CaseFacts& facts) {
   return std::ranges::any_of(facts.verification, [](const auto& of_pass) {
     const store::TimedLooksFacts& timed = of_pass.second.timed;
@@ -113,6 +105,10 @@ bool lacked_memory_to_look(const store::CaseFacts& facts) {
 }
 
 }  // namespace
+
+void interleave(const InterleaveMembers& members, const InterleaveRules& rules) {
+  InterleaveEngine(members, rules).run();
+}
 
 std::string harm_by_others(const CaseEnd& end, bool beside_others) {
   // Others were there when it was looked at, whoever is left.

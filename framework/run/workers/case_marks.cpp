@@ -17,11 +17,6 @@ bool variants_work(const store::Parameters& parameters) {
                              [&](const char* kind) { return parameters.contains(kind); });
 }
 
-store::TimedLooksFacts looks_at(const store::CaseFacts& facts, const std::string& pass) {
-  const auto verified = facts.verification.find(pass);
-  return verified == facts.verification.end() ? store::TimedLooksFacts{} : verified->second.timed;
-}
-
 std::string why_not_looked_at(const store::TimedLooksFacts& timed) {
   const std::string none = "none of its timed calls was compared with a reference: ";
   if (timed.left_out) return none + *timed.left_out;
@@ -66,7 +61,7 @@ void mark_not_looked_at(const wire::CaseRequest& request, CaseEnd& end) {
   for (const store::Series& series : end.series) {
     const bool is_time = series.metric == "time" && series.part.empty() && series.rank == 0;
     if (!is_time || series.outcome != Outcome::ok) continue;
-    const store::TimedLooksFacts timed = looks_at(end.facts, series.pass);
+    const store::TimedLooksFacts timed = store::looks_at(end.facts, series.pass);
     if (timed.looks.value_or(0) > 0) continue;
     const bool nothing_to_renew = timed.renewed_inputs == 0 && !timed.left_out;
     if (nothing_to_renew && !variants_work(request.parameters)) continue;

@@ -313,6 +313,11 @@ void join_part(json& whole, json part) {
 
 }  // namespace
 
+TimedLooksFacts looks_at(const CaseFacts& facts, const std::string& pass) {
+  const auto verified = facts.verification.find(pass);
+  return verified == facts.verification.end() ? TimedLooksFacts{} : verified->second.timed;
+}
+
 json to_json(const CaseFacts& facts) {
   json known = json_of<CaseFacts>(facts);
   if (known.empty()) return facts.extra;

@@ -135,6 +135,9 @@ struct CaseFacts {
   nlohmann::json extra;  // JSON beyond the fields above, kept and written back
 };
 
+// At the timed calls of a pass; empty where nothing is told of them.
+TimedLooksFacts looks_at(const CaseFacts& facts, const std::string& pass);
+
 // null for no facts.
 nlohmann::json to_json(const CaseFacts& facts);
 // Never fails: unexpected JSON goes to `extra`.

@@ -65,7 +65,7 @@ __global__ __launch_bounds__(most_threads(elements,
   float dweight[elements] = {}, dbias[centred ? elements : 1] = {};
 
   const float share = 1.f / static_cast<float>(layout.n_cols);
-  for (int round = 0; round < me.rounds; ++round) {
+  for (int round = 0; round < me.rows.count; ++round) {
     const std::int64_t first = me.first_element(round);
     rows.wait();
     Packed<Scalar, wide> kept[residual ? 3 : 2][steps];

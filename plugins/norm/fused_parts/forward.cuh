@@ -27,7 +27,7 @@ __device__ void forward_rows(const Forward<Scalar, Addend>& of, Group& me, Rows&
   constexpr int steps = Group::steps;
   const Layout& layout = me.layout;
   const float share = 1.f / static_cast<float>(layout.n_cols);
-  for (int round = 0; round < me.rounds; ++round) {
+  for (int round = 0; round < me.rows.count; ++round) {
     const std::int64_t first = me.first_element(round);
     rows.wait();
     Packed<Scalar, wide> x[steps];

@@ -10,11 +10,6 @@ namespace {
 
 int ceil_div(std::int64_t a, std::int64_t b) { return static_cast<int>((a + b - 1) / b); }
 
-int groups_of(int threads, int most_threads) {
-  const int most = threads == warp ? largest_rings : largest_rings - 1;
-  return std::clamp(most_threads / threads, 1, most);
-}
-
 // Rows of a group, or 0 where blocks stay; `groups` run at once.
 int chunk_of(const Need& need, const Filling& filling, std::int64_t groups) {
   constexpr int most_chunks = 1 << 26;
@@ -57,7 +52,10 @@ std::optional<Plan> plan(const Need& need, const Filling& filling, const Machine
   layout.threads = row_threads(need.elements, ceil_div(columns, layout.cluster));
   const int most_threads =
       std::max(layout.threads, std::min(filling.threads, largest_segment / need.elements));
-  if (layout.cluster == 1) layout.groups = groups_of(layout.threads, most_threads);
+  if (layout.cluster == 1) {
+    const int most = layout.threads == warp ? largest_rings : largest_rings - 1;
+    layout.groups = std::clamp(most_threads / layout.threads, 1, most);
+  }
   made.block_threads = layout.threads * layout.groups;
 
   // A row's threads may be more than a block was to have.

@@ -114,16 +114,14 @@ struct RowGroup {
         thread(static_cast<int>(threadIdx.x)),
         rank(layout.cluster > 1 ? rank_in_cluster() : 0),
         block(block_of_grid(layout)),
-        first_row(rows.first),
-        row_step(rows.step),
-        rounds(rows.count) {
+        rows(rows) {
     const int skew =
-        access == Access::askew ? static_cast<int>(first_row * layout.n_cols % wide) : 0;
+        access == Access::askew ? static_cast<int>(rows.first * layout.n_cols % wide) : 0;
     first_column = rank * segment() - skew;
     begin = rank == 0 ? skew : 0;
     end = max(begin, min(segment(), layout.n_cols - first_column));
     if constexpr (meeting == Meeting::block) {
-      if (first_row >= layout.rows) end = begin;  // its sums may be NaN, nothing is written
+      if (rows.first >= layout.rows) end = begin;  // its sums may be NaN, nothing is written
     }
     if (layout.cluster > 1) wait_for_cluster();
   }
@@ -131,7 +129,7 @@ struct RowGroup {
   // The columns of a block, of which the last block's may lie beyond n_cols.
   __device__ int segment() const { return layout.threads * elements; }
   __device__ std::int64_t row(int round) const {
-    return first_row + static_cast<std::int64_t>(round) * row_step;
+    return rows.first + static_cast<std::int64_t>(round) * rows.step;
   }
   // Of the row, the block's column 0 in the tensor.
   __device__ std::int64_t first_element(int round) const {
@@ -266,8 +264,7 @@ struct RowGroup {
   const Layout& layout;
   Exchange& exchange;
   int group, thread, rank, block;
-  std::int64_t first_row;
-  int row_step, rounds;
+  GroupRows rows;
   int first_column = 0;  // of the row: the block's column 0
   int begin = 0, end = 0;
 

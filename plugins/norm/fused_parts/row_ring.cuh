@@ -152,7 +152,7 @@ class RowRing {
   }
 
   __device__ void request(int stage, int round) const {
-    if (round >= group_.rounds) return;
+    if (round >= group_.rows.count) return;
     const std::uint32_t barrier = barriers_ + stage * 8;
     const std::int64_t first = group_.first_element(round);
     int bytes = 0;
