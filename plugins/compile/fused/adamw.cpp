@@ -98,6 +98,9 @@ void launch(const OptimizerInputs& in) {
   model::count_step(in.steps, in.found_inf);
   std::vector<Update> updates;
   for (std::size_t i = 0; i < in.parameters.size(); ++i) updates.push_back(update_of(in, i));
+  const at::Tensor workspace =
+      at::empty({static_cast<std::int64_t>(updates.size()) * adamw_workspace},
+                in.parameters.front().options());
   launch_adamw(updates,
                {.learning_rate = in.learning_rate,
                 .beta1 = in.beta1,
@@ -107,7 +110,7 @@ void launch(const OptimizerInputs& in) {
                 .factor = read(factor),
                 .grad_scale = read(grad_scale),
                 .found_inf = read(found_inf)},
-               c10::cuda::getCurrentCUDAStream());
+               workspace.mutable_data_ptr<float>(), c10::cuda::getCurrentCUDAStream());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 
@@ -13,32 +14,50 @@ namespace {
 
 constexpr int threads = 256;
 constexpr int width = 4;  // elements of a 16-byte load of fp32
-constexpr int chunk = threads * width * 16;
-constexpr int most_tensors = 60;
+constexpr int most_parts = 60;
+constexpr int most_steps = 448;
 
-// Of one launch. Block b works on tensor t where first_block[t] <= b < first_block[t + 1].
+// What all elements of a tensor have in common.
+struct alignas(2 * sizeof(float)) Common {
+  float step_size;            // learning rate / (1 − β₁ᵗ)
+  float root_of_correction2;  // √(1 − β₂ᵗ)
+};
+
+// Some of a tensor's elements.
+struct Part {
+  float* parameter;
+  void* gradient;
+  float* first_moment;
+  float* second_moment;
+  void* copy;
+  const Common* common;
+  std::int64_t accesses;  // of so many elements as a thread of the launch has
+};
+
+// Of one launch. Block b works on part i where first_block[i] <= b < first_block[i + 1].
 struct Table {
-  float* parameter[most_tensors];
-  void* gradient[most_tensors];
-  float* first_moment[most_tensors];
-  float* second_moment[most_tensors];
-  const float* step[most_tensors];
-  void* copy[most_tensors];
-  std::int64_t elements[most_tensors];
-  int first_block[most_tensors + 1];
-  bool is_aligned[most_tensors];
-  int tensors;
+  Part parts[most_parts];
+  int first_block[most_parts + 1];
+  int count;
+};
+
+struct Steps {
+  const float* of_tensor[most_steps];
+  int count;
+  double log_beta1, log_beta2;
+  float learning_rate;
 };
 
 struct Constants {
-  double log_beta1, log_beta2;
   float learning_rate, beta1, beta2, eps, weight_decay;
   const float* factor;
   const float* grad_scale;
   const float* found_inf;
 };
 
-static_assert(sizeof(Table) + sizeof(Constants) <= 4096, "what a kernel's arguments may hold");
+constexpr std::size_t largest_arguments = 4096;  // bytes of a kernel's, whatever the GPU
+static_assert(sizeof(Table) + sizeof(Constants) <= largest_arguments);
+static_assert(sizeof(Steps) + sizeof(Common*) <= largest_arguments);
 
 struct Nothing {};
 
@@ -50,97 +69,44 @@ __device__ void narrow(float x, float& to) { to = x; }
 __device__ void narrow(float x, __nv_bfloat16& to) { to = __float2bfloat16_rn(x); }
 __device__ void narrow(float x, __half& to) { to = __float2half_rn(x); }
 
-// What all elements of a tensor have in common.
-struct Common {
-  float step_size;            // learning rate / (1 − β₁ᵗ)
-  float root_of_correction2;  // √(1 − β₂ᵗ)
-};
-
-__device__ Common common(const Constants& constants, float step) {
+// Ahead of the pass, whose blocks are too short for it.
+__global__ __launch_bounds__(most_steps) void make_common(const __grid_constant__ Steps steps,
+                                                          Common* common) {
+  const int i = static_cast<int>(threadIdx.x);
+  if (i >= steps.count) return;
+  const float step = *steps.of_tensor[i];
   // 1 − βᵗ without cancellation where β is near 1.
-  const double correction1 = -expm1(step * constants.log_beta1);
-  const double correction2 = -expm1(step * constants.log_beta2);
-  return {constants.learning_rate / static_cast<float>(correction1),
-          static_cast<float>(sqrt(correction2))};
+  const double correction1 = -expm1(step * steps.log_beta1);
+  const double correction2 = -expm1(step * steps.log_beta2);
+  common[i] = {steps.learning_rate / static_cast<float>(correction1),
+               static_cast<float>(sqrt(correction2))};
 }
 
-struct GradientScaling {
-  float factor, divisor;
-  bool changes;
-};
-
-__device__ GradientScaling gradient_scaling(const Constants& constants) {
-  const float factor = constants.factor == nullptr ? 1.0f : *constants.factor;
-  const float divisor = constants.grad_scale == nullptr ? 1.0f : *constants.grad_scale;
-  return {factor, divisor, !(factor == 1.0f && divisor == 1.0f)};
+// Volatile: a plain load would be moved behind the wait for those around it.
+__device__ Common read_now(const Common* from) {
+  Common read;
+  asm volatile("ld.global.v2.f32 {%0, %1}, [%2];"
+               : "=f"(read.step_size), "=f"(read.root_of_correction2)
+               : "l"(from));
+  return read;
 }
+
+__device__ float value_or_one(const float* at) { return at == nullptr ? 1.0f : *at; }
 
 // Loshchilov and Hutter 2019, algorithm 2, rounded as LibTorch's fused AdamW does.
 __device__ void update_element(float& p, float gradient, float& m, float& v,
-                               const Constants& constants, const Common& of_tensor) {
+                               const Constants& constants, const Common& common) {
   const float beta1 = constants.beta1, beta2 = constants.beta2;
   p -= constants.learning_rate * constants.weight_decay * p;
   m = fmaf(beta1, m, fmaf(-beta1, gradient, gradient));
   const float square = gradient * gradient;
   v = fmaf(beta2, v, fmaf(-beta2, square, square));
-  const float denominator = sqrtf(v) / of_tensor.root_of_correction2 + constants.eps;
-  p -= of_tensor.step_size * m / denominator;
+  const float denominator = sqrtf(v) / common.root_of_correction2 + constants.eps;
+  p -= common.step_size * m / denominator;
 }
 
-// One block's part of a tensor.
-template <class Gradient, class Copy>
-struct Part {
-  float* parameter;
-  Gradient* gradient;
-  float* first_moment;
-  float* second_moment;
-  Copy* copy;
-  int elements;
-};
-
-// `count` elements from `first` on: one, or as many as one access takes, aligned so.
-template <int count, class Gradient, class Copy>
-__device__ void update_elements(const Part<Gradient, Copy>& part, int first,
-                                const Constants& constants, const Common& of_tensor,
-                                const GradientScaling& scaling) {
-  struct alignas(count * sizeof(float)) Floats {
-    float values[count];
-  };
-  struct alignas(count * sizeof(Gradient)) Gradients {
-    Gradient values[count];
-  };
-  auto& parameters = *reinterpret_cast<Floats*>(part.parameter + first);
-  auto& gradients = *reinterpret_cast<Gradients*>(part.gradient + first);
-  auto& first_moments = *reinterpret_cast<Floats*>(part.first_moment + first);
-  auto& second_moments = *reinterpret_cast<Floats*>(part.second_moment + first);
-  Floats p = parameters, m = first_moments, v = second_moments;
-  Gradients g = gradients;
-#pragma unroll
-  for (int k = 0; k < count; ++k) {
-    float gradient = wide(g.values[k]);
-    if (scaling.changes) {
-      gradient = gradient * scaling.factor / scaling.divisor;
-      narrow(gradient, g.values[k]);
-    }
-    update_element(p.values[k], gradient, m.values[k], v.values[k], constants, of_tensor);
-  }
-  parameters = p;
-  first_moments = m;
-  second_moments = v;
-  if (scaling.changes) gradients = g;
-  if constexpr (!std::is_same_v<Copy, Nothing>) {
-    struct alignas(count * sizeof(Copy)) Copies {
-      Copy values[count];
-    };
-    Copies copies;
-#pragma unroll
-    for (int k = 0; k < count; ++k) narrow(p.values[k], copies.values[k]);
-    *reinterpret_cast<Copies*>(part.copy + first) = copies;
-  }
-}
-
-__device__ int tensor_of(const Table& table, int block) {
-  int low = 0, high = table.tensors;
+__device__ int part_of(const Table& table, int block) {
+  int low = 0, high = table.count;
   while (high - low > 1) {
     const int middle = (low + high) / 2;
     (table.first_block[middle] <= block ? low : high) = middle;
@@ -148,37 +114,54 @@ __device__ int tensor_of(const Table& table, int block) {
   return low;
 }
 
-template <class Gradient, class Copy>
+template <class Element, int count>
+struct alignas(count * sizeof(Element)) Packed {
+  Element values[count];
+};
+
+// A thread has `count` neighbouring elements: one access of each tensor, so that blocks that begin
+// keep memory busy while others end. `scales`: gradients change.
+template <class Gradient, class Copy, int count, bool scales>
 __global__ __launch_bounds__(threads) void fused_adamw(
     const __grid_constant__ Table table, const __grid_constant__ Constants constants) {
-  if (constants.found_inf != nullptr && *constants.found_inf == 1) return;
-  const int tensor = tensor_of(table, static_cast<int>(blockIdx.x));
-  const std::int64_t begin =
-      static_cast<std::int64_t>(static_cast<int>(blockIdx.x) - table.first_block[tensor]) * chunk;
-  const std::int64_t left = table.elements[tensor] - begin;
-
-  __shared__ Common shared;
-  if (threadIdx.x == 0) shared = common(constants, *table.step[tensor]);
-  __syncthreads();
-  const Common of_tensor = shared;
-  const GradientScaling scaling = gradient_scaling(constants);
-
-  Part<Gradient, Copy> part = {table.parameter[tensor] + begin,
-                               static_cast<Gradient*>(table.gradient[tensor]) + begin,
-                               table.first_moment[tensor] + begin,
-                               table.second_moment[tensor] + begin,
-                               nullptr,
-                               static_cast<int>(left < chunk ? left : chunk)};
-  if constexpr (!std::is_same_v<Copy, Nothing>) {
-    part.copy = static_cast<Copy*>(table.copy[tensor]) + begin;
-  }
-  const int in_vectors = table.is_aligned[tensor] ? part.elements / width * width : 0;
+  const int block = static_cast<int>(blockIdx.x);
+  const int at = part_of(table, block);
+  const Part& part = table.parts[at];
+  // The block's; what differs between threads is small, which spares registers.
+  const std::int64_t first = static_cast<std::int64_t>(block - table.first_block[at]) * threads;
   const int thread = static_cast<int>(threadIdx.x);
-  for (int i = thread * width; i < in_vectors; i += threads * width) {
-    update_elements<width>(part, i, constants, of_tensor, scaling);
+  if (thread >= part.accesses - first) return;
+
+  using Floats = Packed<float, count>;
+  auto& parameters = (reinterpret_cast<Floats*>(part.parameter) + first)[thread];
+  auto& gradients = (static_cast<Packed<Gradient, count>*>(part.gradient) + first)[thread];
+  auto& first_moments = (reinterpret_cast<Floats*>(part.first_moment) + first)[thread];
+  auto& second_moments = (reinterpret_cast<Floats*>(part.second_moment) + first)[thread];
+  Floats p = parameters, m = first_moments, v = second_moments;
+  Packed<Gradient, count> g = gradients;
+  const Common common = read_now(part.common);
+  if (constants.found_inf != nullptr && *constants.found_inf == 1) return;
+  const float factor = scales ? value_or_one(constants.factor) : 1;
+  const float divisor = scales ? value_or_one(constants.grad_scale) : 1;
+  const bool changes = scales && !(factor == 1 && divisor == 1);
+#pragma unroll
+  for (int k = 0; k < count; ++k) {
+    float gradient = wide(g.values[k]);
+    if (changes) {
+      gradient = gradient * factor / divisor;
+      narrow(gradient, g.values[k]);
+    }
+    update_element(p.values[k], gradient, m.values[k], v.values[k], constants, common);
   }
-  for (int i = in_vectors + thread; i < part.elements; i += threads) {
-    update_elements<1>(part, i, constants, of_tensor, scaling);
+  parameters = p;
+  first_moments = m;
+  second_moments = v;
+  if (changes) gradients = g;
+  if constexpr (!std::is_same_v<Copy, Nothing>) {
+    Packed<Copy, count> copies;
+#pragma unroll
+    for (int k = 0; k < count; ++k) narrow(p.values[k], copies.values[k]);
+    (static_cast<Packed<Copy, count>*>(part.copy) + first)[thread] = copies;
   }
 }
 
@@ -196,57 +179,99 @@ bool is_aligned(const Update& update) {
          fits(update.copy, bytes_of(update.copy_dtype));
 }
 
-int blocks_of(const Update& update) {
-  return static_cast<int>((update.elements + chunk - 1) / chunk);
-}
+std::int64_t blocks_of(std::int64_t accesses) { return (accesses + threads - 1) / threads; }
 
-void add(Table& table, const Update& update) {
-  const int i = table.tensors++;
-  table.parameter[i] = update.parameter;
-  table.gradient[i] = update.gradient;
-  table.first_moment[i] = update.first_moment;
-  table.second_moment[i] = update.second_moment;
-  table.step[i] = update.step;
-  table.copy[i] = update.copy;
-  table.elements[i] = update.elements;
-  table.is_aligned[i] = is_aligned(update);
-  table.first_block[i + 1] = table.first_block[i] + blocks_of(update);
-}
+// Launches of parts that have the same dtypes and as many elements a thread.
+class Pass {
+ public:
+  Pass(Stored gradients, Stored copies, int of_thread, const Constants& constants,
+       cudaStream_t stream)
+      : gradients_(gradients),
+        copies_(copies),
+        of_thread_(of_thread),
+        constants_(constants),
+        stream_(stream) {}
 
-template <class Gradient, class Copy>
-void launch(const Table& table, const Constants& constants, cudaStream_t stream) {
-  const int blocks = table.first_block[table.tensors];
-  if (blocks == 0) return;
-  fused_adamw<Gradient, Copy><<<blocks, threads, 0, stream>>>(table, constants);
-  C10_CUDA_KERNEL_LAUNCH_CHECK();
-}
-
-template <class Gradient>
-void launch(Stored copies, const Table& table, const Constants& constants, cudaStream_t stream) {
-  if (copies == Stored::bf16) {
-    launch<Gradient, __nv_bfloat16>(table, constants, stream);
-  } else if (copies == Stored::fp16) {
-    launch<Gradient, __half>(table, constants, stream);
-  } else {
-    launch<Gradient, Nothing>(table, constants, stream);
+  // `elements` of the update from `first` on.
+  void add(const Update& update, std::int64_t first, std::int64_t elements, const Common* common) {
+    if (elements == 0) return;
+    const auto moved = [&](void* address, Stored dtype) -> void* {
+      return static_cast<char*>(address) + first * static_cast<std::int64_t>(bytes_of(dtype));
+    };
+    const std::int64_t accesses = elements / of_thread_;
+    const int i = table_.count++;
+    table_.parts[i] = {.parameter = update.parameter + first,
+                       .gradient = moved(update.gradient, update.gradient_dtype),
+                       .first_moment = update.first_moment + first,
+                       .second_moment = update.second_moment + first,
+                       .copy = moved(update.copy, update.copy_dtype),
+                       .common = common,
+                       .accesses = accesses};
+    table_.first_block[i + 1] = table_.first_block[i] + static_cast<int>(blocks_of(accesses));
+    if (table_.count == most_parts) launch();
   }
-}
 
-void launch(Stored gradients, Stored copies, const Table& table, const Constants& constants,
-            cudaStream_t stream) {
-  if (gradients == Stored::bf16) {
-    launch<__nv_bfloat16>(copies, table, constants, stream);
-  } else if (gradients == Stored::fp16) {
-    launch<__half>(copies, table, constants, stream);
-  } else {
-    launch<float>(copies, table, constants, stream);
+  void launch() {
+    if (table_.count == 0) return;
+    if (gradients_ == Stored::bf16) {
+      launch_of<__nv_bfloat16>();
+    } else if (gradients_ == Stored::fp16) {
+      launch_of<__half>();
+    } else {
+      launch_of<float>();
+    }
+    table_ = {};
+  }
+
+ private:
+  template <class Gradient>
+  void launch_of() const {
+    if (copies_ == Stored::bf16) {
+      launch_of<Gradient, __nv_bfloat16>();
+    } else if (copies_ == Stored::fp16) {
+      launch_of<Gradient, __half>();
+    } else {
+      launch_of<Gradient, Nothing>();
+    }
+  }
+
+  template <class Gradient, class Copy>
+  void launch_of() const {
+    auto* kernel = fused_adamw<Gradient, Copy, 1, true>;
+    if (of_thread_ == width) {
+      const bool scales = constants_.factor != nullptr || constants_.grad_scale != nullptr;
+      kernel = scales ? fused_adamw<Gradient, Copy, width, true>
+                      : fused_adamw<Gradient, Copy, width, false>;
+    }
+    kernel<<<table_.first_block[table_.count], threads, 0, stream_>>>(table_, constants_);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
+  }
+
+  Stored gradients_, copies_;
+  int of_thread_;
+  const Constants& constants_;
+  cudaStream_t stream_;
+  Table table_{};
+};
+
+void launch_common(const std::vector<Update>& updates, const Settings& settings, Common* common,
+                   cudaStream_t stream) {
+  for (std::size_t first = 0; first < updates.size(); first += most_steps) {
+    Steps steps{
+        .count = static_cast<int>(std::min<std::size_t>(most_steps, updates.size() - first)),
+        .log_beta1 = std::log(settings.beta1),
+        .log_beta2 = std::log(settings.beta2),
+        .learning_rate = static_cast<float>(settings.learning_rate)};
+    for (int i = 0; i < steps.count; ++i) {
+      steps.of_tensor[i] = updates[first + static_cast<std::size_t>(i)].step;
+    }
+    make_common<<<1, most_steps, 0, stream>>>(steps, common + first);
+    C10_CUDA_KERNEL_LAUNCH_CHECK();
   }
 }
 
 Constants constants_of(const Settings& settings) {
-  return {std::log(settings.beta1),
-          std::log(settings.beta2),
-          static_cast<float>(settings.learning_rate),
+  return {static_cast<float>(settings.learning_rate),
           static_cast<float>(settings.beta1),
           static_cast<float>(settings.beta2),
           static_cast<float>(settings.eps),
@@ -258,20 +283,25 @@ Constants constants_of(const Settings& settings) {
 
 }  // namespace
 
-void launch_adamw(const std::vector<Update>& updates, const Settings& settings,
+void launch_adamw(const std::vector<Update>& updates, const Settings& settings, float* workspace,
                   cudaStream_t stream) {
+  static_assert(sizeof(Common) == adamw_workspace * sizeof(float));
+  auto* const common = reinterpret_cast<Common*>(workspace);
+  launch_common(updates, settings, common, stream);
   const Constants constants = constants_of(settings);
   for (const Stored gradients : {Stored::fp32, Stored::bf16, Stored::fp16}) {
     for (const Stored copies : {Stored::nothing, Stored::bf16, Stored::fp16}) {
-      Table table{};
-      for (const Update& update : updates) {
+      Pass in_vectors(gradients, copies, width, constants, stream);
+      Pass one_by_one(gradients, copies, 1, constants, stream);
+      for (std::size_t i = 0; i < updates.size(); ++i) {
+        const Update& update = updates[i];
         if (update.gradient_dtype != gradients || update.copy_dtype != copies) continue;
-        add(table, update);
-        if (table.tensors < most_tensors) continue;
-        launch(gradients, copies, table, constants, stream);
-        table = {};
+        const std::int64_t vectors = is_aligned(update) ? update.elements / width * width : 0;
+        in_vectors.add(update, 0, vectors, common + i);
+        one_by_one.add(update, vectors, update.elements - vectors, common + i);
       }
-      launch(gradients, copies, table, constants, stream);
+      in_vectors.launch();
+      one_by_one.launch();
     }
   }
 }

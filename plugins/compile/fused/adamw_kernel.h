@@ -29,10 +29,14 @@ struct Settings {
   const float* found_inf;   // nothing is done where it is 1; may be null
 };
 
+// Floats of device memory an update.
+inline constexpr int adamw_workspace = 2;
+
 // AdamW in place, one pass over memory: reads parameters, moments and gradients, and writes
 // parameters, moments and copies; gradients as well where factor or grad_scale changes them. Only
-// launches kernels, whose arguments hold all that the host knows.
-void launch_adamw(const std::vector<Update>& updates, const Settings& settings,
+// launches kernels, whose arguments hold all that the host knows; `workspace` is theirs until they
+// have ended.
+void launch_adamw(const std::vector<Update>& updates, const Settings& settings, float* workspace,
                   cudaStream_t stream);
 
 }  // namespace assay::fused

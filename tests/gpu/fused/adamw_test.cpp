@@ -27,13 +27,13 @@ void PrintTo(const Variant& variant, std::ostream* stream) { *stream << variant.
 // Loshchilov and Hutter's algorithm 2 in float64 on the CPU.
 struct Reference {
   std::vector<at::Tensor> parameters, first_moments, second_moments;
-  int steps = 0;
+  std::vector<int> steps;
 
   void step(const std::vector<at::Tensor>& gradients, const OptimizerInputs& in) {
-    ++steps;
-    const double correction1 = 1 - std::pow(in.beta1, steps);
-    const double correction2 = 1 - std::pow(in.beta2, steps);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
+      ++steps[i];
+      const double correction1 = 1 - std::pow(in.beta1, steps[i]);
+      const double correction2 = 1 - std::pow(in.beta2, steps[i]);
       auto &p = parameters[i], &m = first_moments[i], &v = second_moments[i];
       m = in.beta1 * m + (1 - in.beta1) * gradients[i];
       v = in.beta2 * v + (1 - in.beta2) * gradients[i] * gradients[i];
@@ -66,8 +66,10 @@ class GpuAdamW : public testing::TestWithParam<Variant> {
     }
   }
 
-  // `offset`: elements between the begin of each allocation and what the tensor shows.
-  void add(std::int64_t elements, std::int64_t offset = 0, at::ScalarType dtype = at::kFloat) {
+  // `offset`: elements between the begin of each allocation and what the tensor shows; `steps` have
+  // been taken before.
+  void add(std::int64_t elements, std::int64_t offset = 0, at::ScalarType dtype = at::kFloat,
+           int steps = 0) {
     const auto placed = [&](const at::Tensor& values, at::ScalarType stored) {
       const auto options = at::TensorOptions().device(cuda).dtype(stored);
       at::Tensor view = at::zeros({elements + offset}, options).narrow(0, offset, elements);
@@ -79,11 +81,12 @@ class GpuAdamW : public testing::TestWithParam<Variant> {
     in_.gradients.push_back(placed(zeros, GetParam().gradients));
     in_.first_moments.push_back(placed(zeros, dtype));
     in_.second_moments.push_back(placed(zeros, dtype));
-    in_.steps.push_back(at::zeros({}, at::TensorOptions().device(cuda).dtype(at::kFloat)));
+    in_.steps.push_back(at::full({}, steps, at::TensorOptions().device(cuda).dtype(at::kFloat)));
     if (GetParam().copies) in_.low_precision.push_back(placed(zeros, *GetParam().copies));
     reference_.parameters.push_back(in_.parameters.back().to(at::kCPU, at::kDouble));
     reference_.first_moments.push_back(zeros);
     reference_.second_moments.push_back(zeros);
+    reference_.steps.push_back(steps);
   }
 
   // New gradients, as they are stored; returns them unscaled and limited.
@@ -130,7 +133,7 @@ class GpuAdamW : public testing::TestWithParam<Variant> {
       EXPECT_LT(near(in_.parameters[i], reference_.parameters[i]), 3e-6);
       EXPECT_LT(near(in_.first_moments[i], reference_.first_moments[i]), 1e-6);
       EXPECT_LT(near(in_.second_moments[i], reference_.second_moments[i]), 1e-6);
-      EXPECT_EQ(in_.steps[i].item<double>(), reference_.steps);
+      EXPECT_EQ(in_.steps[i].item<double>(), reference_.steps[i]);
       if (!GetParam().copies) continue;
       EXPECT_TRUE(in_.low_precision[i].equal(in_.parameters[i].to(*GetParam().copies)));
     }
@@ -151,7 +154,7 @@ TEST_P(GpuAdamW, AgreesWithFloat64AtAwkwardSizes) {
 }
 
 TEST_P(GpuAdamW, AgreesWithFloat64OverManyTensors) {
-  for (int i = 0; i < 150; ++i) add(1 + 7 * (i % 40));
+  for (int i = 0; i < 500; ++i) add(1 + 7 * (i % 40), 0, at::kFloat, i % 11);
   add(100'000);
   for (int step = 0; step < 3; ++step) step_both(step);
   expect_agreement();
@@ -171,7 +174,7 @@ TEST_P(GpuAdamW, LeavesOutAStepWithAnOverflow) {
   if (GetParam().grad_scale == 0) GTEST_SKIP() << "there is no loss scaling";
   for (const std::int64_t elements : {5, 4099}) add(elements);
   for (const bool overflow : {false, true, true, false}) step_both(overflow ? 7 : 1, overflow);
-  EXPECT_EQ(reference_.steps, 2);
+  EXPECT_EQ(reference_.steps, std::vector<int>({2, 2}));
   expect_agreement();
 }
 
