@@ -1,6 +1,6 @@
 #pragma once
 
-#include "row_ring.cuh"
+#include "kept_rows.cuh"
 #include "weights.cuh"
 
 namespace assay::norm_parts {
@@ -40,45 +40,61 @@ __device__ void write_part(const Group& me, const float (&values)[elements], flo
   }
 }
 
+// Of a row: z is x, or x - mean if centred, and g is dout · weight.
+struct RowSums {
+  float mean, mean_g;  // of x and of g, if centred
+  float squares;       // Σ z²
+  float product;       // Σ z g, of g - mean_g if centred
+};
+
+// each(take) calls take(x, g, whether the row has it) for every column of the thread.
+template <bool centred, class Group, class Each>
+__device__ RowSums sums_of_row(Group& me, const Each& each) {
+  if constexpr (centred) {
+    Moments<2> moments = {};
+    each([&](float x, float g, bool) {
+      moments.sums[0] += x;
+      moments.sums[1] += g;
+    });
+    me.moments(moments, [&](const float(&means)[2], float(&products)[2]) {
+      each([&](float x, float g, bool inside) {
+        const float z = inside ? x - means[0] : 0.f;
+        products[0] += z * z;
+        products[1] += z * (g - means[1]);
+      });
+    });
+    const float share = 1.f / static_cast<float>(me.layout.n_cols);
+    return {moments.sums[0] * share, moments.sums[1] * share, moments.products[0],
+            moments.products[1]};
+  } else {
+    float sums[2] = {0, 0};
+    each([&](float x, float g, bool) {
+      sums[0] += x * x;
+      sums[1] += x * g;
+    });
+    me.sum(sums);
+    return {0, 0, sums[0], sums[1]};
+  }
+}
+
 // Reads x and dout once and keeps their row in registers. Statistics are made anew: the row is at
 // hand, and the forward keeps nothing.
-template <class Scalar, bool centred, bool residual, int elements, Access access>
-__global__ __launch_bounds__(most_threads(elements,
-                                          access)) void backward(const Backward<Scalar> of,
-                                                                 const Layout layout) {
+template <bool centred, bool residual, int elements, class Scalar, class Group, class Rows,
+          class Weights>
+__device__ void backward_rows(const Backward<Scalar>& of, Group& me, Rows& rows,
+                              const Weights& weights, unsigned char* memory) {
   constexpr int wide = width<Scalar>;
   constexpr int steps = elements / wide;
-  extern __shared__ __align__(128) unsigned char memory[];
-  __shared__ Exchange exchange;
-  __shared__ std::uint64_t barriers[largest_rings * largest_stages];
-  // The kernel that adds up the parts may be brought to the multiprocessors; it waits for the end.
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-
-  using Group = RowGroup<elements, wide, access>;
-  Group me(layout, exchange, rows_of(layout));
-  if constexpr (centred) me.count_columns();
-  const Stream streams[] = {{of.x, sizeof(Scalar)},
-                            {of.dout, sizeof(Scalar)},
-                            {residual ? of.dsum : nullptr, sizeof(Scalar)}};
-  RowRing<Group, 3> rows(me, streams, barriers, memory);
-  const KeptWeights<Group, elements, wide> weights(of.weight, nullptr, me);
+  const Layout& layout = me.layout;
   float dweight[elements] = {}, dbias[centred ? elements : 1] = {};
-
   const float share = 1.f / static_cast<float>(layout.n_cols);
   for (int round = 0; round < me.rows.count; ++round) {
     const std::int64_t first = me.first_element(round);
-    rows.wait();
-    Packed<Scalar, wide> kept[residual ? 3 : 2][steps];
-#pragma unroll
-    for (int step = 0; step < steps; ++step) {
-#pragma unroll
-      for (int i = 0; i < (residual ? 3 : 2); ++i) {
-        kept[i][step] = rows.template read<Scalar, wide>(i, step, round);
-      }
-    }
+    typename Rows::Row kept;
+    rows.take(kept, round);
     const auto values_of = [&](float(&values)[wide], int stream, int step) {
-      forget_uses(kept[stream][step]);
-      unpack(values, kept[stream][step]);
+      forget_uses(kept.values[stream][step]);
+      unpack(values, kept.values[stream][step]);
     };
 
     // Of every column, by steps: x and g = dout · weight.
@@ -93,38 +109,11 @@ __global__ __launch_bounds__(most_threads(elements,
         for (int i = 0; i < wide; ++i) take(x[i], dout[i] * weight[i], me.has(step, i));
       }
     };
-    float mean = 0, mean_g = 0, squares = 0, product = 0;
-    if constexpr (centred) {
-      Moments<2> moments = {};
-      each([&](float x, float g, bool) {
-        moments.sums[0] += x;
-        moments.sums[1] += g;
-      });
-      me.moments(moments, [&](const float(&means)[2], float(&products)[2]) {
-        each([&](float x, float g, bool inside) {
-          const float z = inside ? x - means[0] : 0.f;
-          products[0] += z * z;
-          products[1] += z * (g - means[1]);
-        });
-      });
-      mean = moments.sums[0] * share;
-      mean_g = moments.sums[1] * share;
-      squares = moments.products[0];
-      product = moments.products[1];
-    } else {
-      float sums[2] = {0, 0};
-      each([&](float x, float g, bool) {
-        sums[0] += x * x;
-        sums[1] += x * g;
-      });
-      me.sum(sums);
-      squares = sums[0];
-      product = sums[1];
-    }
-    if constexpr (access == Access::askew) rows.next(round);
-    const float scale = rsqrtf(squares * share + layout.eps);
-    const float along = product * share * scale * scale * scale;
-    const float aside = mean_g * scale;
+    const RowSums of_row = sums_of_row<centred>(me, each);
+    rows.has_taken(round);
+    const float scale = rows.has(round) ? rsqrtf(of_row.squares * share + layout.eps) : 0.f;
+    const float along = of_row.product * share * scale * scale * scale;
+    const float aside = of_row.mean_g * scale;
 
 #pragma unroll
     for (int step = 0; step < steps; ++step) {
@@ -135,7 +124,7 @@ __global__ __launch_bounds__(most_threads(elements,
 #pragma unroll
       for (int i = 0; i < wide; ++i) {
         const int at = step * wide + i;
-        const float z = centred ? x[i] - mean : x[i];
+        const float z = centred ? x[i] - of_row.mean : x[i];
         if constexpr (centred) dbias[at] += dx[i];
         const float scaled = dx[i] * scale;
         dweight[at] += scaled * z;
@@ -147,15 +136,9 @@ __global__ __launch_bounds__(most_threads(elements,
 #pragma unroll
         for (int i = 0; i < wide; ++i) dx[i] += dsum[i];
       }
-      if constexpr (access == Access::aligned) {
-        rows.put(step, pack<Scalar>(dx));
-      } else {
-        write(of.dx + first, me, step, pack<Scalar>(dx));
-      }
+      rows.give(of.dx + first, step, pack<Scalar>(dx), round);
     }
-    if constexpr (access == Access::aligned) {
-      rows.send(round, of.dx + first, me.end * static_cast<int>(sizeof(Scalar)));
-    }
+    rows.has_given(of.dx + first, round);
   }
   rows.finish();
 
@@ -164,6 +147,53 @@ __global__ __launch_bounds__(most_threads(elements,
       of.parts + static_cast<std::int64_t>(me.block) * (centred ? 2 : 1) * layout.n_cols;
   write_part(me, dweight, sums, part);
   if constexpr (centred) write_part(me, dbias, sums, part + layout.n_cols);
+}
+
+template <bool residual, class Scalar>
+__device__ RowStreams streams_of(const Backward<Scalar>& of) {
+  return {{{of.x, sizeof(Scalar)},
+           {of.dout, sizeof(Scalar)},
+           {residual ? of.dsum : nullptr, sizeof(Scalar)}}};
+}
+
+template <class Scalar, bool centred, bool residual, int elements, Access access>
+__global__ __launch_bounds__(most_threads(elements,
+                                          access)) void backward(const Backward<Scalar> of,
+                                                                 const Layout layout) {
+  extern __shared__ __align__(128) unsigned char memory[];
+  __shared__ Exchange exchange;
+  __shared__ std::uint64_t barriers[largest_rings * largest_stages];
+  // The kernel that adds up the parts may be brought to the multiprocessors; it waits for the end.
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+
+  using Row = KeptRow<Scalar, residual ? 3 : 2, elements>;
+  using Group = RowGroup<elements, Row::wide, access>;
+  Group me(layout, exchange, rows_of(layout));
+  if constexpr (centred) me.count_columns();
+  const RowStreams streams = streams_of<residual>(of);
+  RingRows<Group, Row> rows(me, streams, barriers, memory);
+  const KeptWeights<Group, elements, Row::wide> weights(of.weight, nullptr, me);
+  backward_rows<centred, residual, elements>(of, me, rows, weights, memory);
+}
+
+// Without a ring, of rows that are aligned and that no cluster shares.
+template <class Scalar, bool centred, bool residual, int elements>
+__global__ __launch_bounds__(most_threads(elements, Access::aligned)) void backward_ahead(
+    const Backward<Scalar> of, const Layout given) {
+  extern __shared__ __align__(128) unsigned char memory[];
+  __shared__ Exchange exchange;
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+
+  Layout layout = given;
+  layout.cluster = 1;  // known here, it leaves registers that code for clusters would take
+  using Row = KeptRow<Scalar, residual ? 3 : 2, elements>;
+  using Group = RowGroup<elements, Row::wide, Access::aligned, Meeting::block>;
+  Group me(layout, exchange, rows_in_turn(layout));
+  if constexpr (centred) me.count_columns();
+  const KeptWeights<Group, elements, Row::wide> weights(of.weight, nullptr, me);
+  const RowStreams streams = streams_of<residual>(of);
+  RowsAhead<Group, Row> rows(me, streams);
+  backward_rows<centred, residual, elements>(of, me, rows, weights, memory);
 }
 
 }  // namespace assay::norm_parts

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backward.cuh"
+#include "direct.h"
 #include "dispatch.cuh"
 #include "sum_parts.cuh"
 
@@ -17,6 +18,10 @@ Plan Kernels<centred>::backward_plan(const BackwardCall& call, const Machine& ma
   const bool adds = call.dsum != nullptr;
   const Access access = access_of(call.size.n_cols, size);
   const int of_thread = backward_elements(centred, adds, access);
+  const PassKind kind = {.centred = centred, .adds = adds, .element_size = size};
+  if (access == Access::aligned && reads_ahead(kind, of_thread, call.size.n_cols)) {
+    return plan_ahead(of_thread, call.size.rows, call.size.n_cols, call.size.eps, machine);
+  }
   const Need need = need_of(call.size, of_thread, size, size * (adds ? 3 : 2), true);
   // Each block writes a row of partial gradients: only where rows are askew do blocks follow one
   // another, which gains most there. The narrower the elements and the fewer the streams, the less
@@ -43,6 +48,14 @@ cudaError_t Kernels<centred>::backward(const BackwardCall& call, const Plan& pla
                                  .dx = static_cast<Scalar*>(call.dx),
                                  .parts = call.parts};
     constexpr int of_thread = backward_elements(centred, residual, access);
+    constexpr PassKind kind = {
+        .centred = centred, .adds = residual, .element_size = sizeof(Scalar)};
+    if constexpr (access == Access::aligned && reads_ahead(kind, of_thread, largest_segment / 8)) {
+      if (plan.layout.stages == 0) {
+        return launch(backward_ahead<Scalar, centred, residual, of_thread>, plan, stream, of,
+                      plan.layout);
+      }
+    }
     return launch(norm_parts::backward<Scalar, centred, residual, of_thread, access>, plan, stream,
                   of, plan.layout);
   };

@@ -4,12 +4,12 @@
 
 namespace assay::norm_parts {
 
-// Of a block of a forward without a ring, where a row does not need more.
+// Of a block without a ring, where a row does not need more.
 inline constexpr int direct_threads = 128;
 // Leaves a thread 128 registers, whatever columns it has: with more, too few rows are on their way.
 inline constexpr int largest_direct_block = 512;
 
-struct ForwardKind {
+struct PassKind {
   bool centred = false;
   bool adds = false;
   int element_size = 0;
@@ -20,9 +20,10 @@ constexpr int filled(int of_thread, int n_cols) {
   return 100 * n_cols / (row_threads(of_thread, n_cols) * of_thread);
 }
 
-// Columns of a thread where a group of its own reads each row once, without a ring; 0: in a ring.
-// A rule for what was fastest on an H200, within 4 %: docs/kernels/norms.md.
-constexpr int direct_elements(const ForwardKind& kind, int n_cols) {
+// Forward, the columns of a thread where each row has a group of its own, which reads it straight
+// to registers; 0: in a ring. A rule for what was fastest on an H200, within 4 %:
+// docs/kernels/norms.md.
+constexpr int direct_elements(const PassKind& kind, int n_cols) {
   if (n_cols > largest_segment) return 0;
   if (kind.element_size == sizeof(float)) {
     if (kind.centred && kind.adds && n_cols <= largest_segment / 8) return 0;
@@ -33,8 +34,26 @@ constexpr int direct_elements(const ForwardKind& kind, int n_cols) {
   return n_cols <= largest_segment / 4 && filled(elements, n_cols) >= 90 ? elements : many_elements;
 }
 
-// Whether rows of any width have so many columns a thread. Each choice spans more than 32 widths.
-constexpr bool is_ever_direct(const ForwardKind& kind, int of_thread) {
+// Of the threads that a multiprocessor has for kernels of so many columns a thread, those of whole
+// blocks, in percent.
+constexpr int resident(int of_thread, int n_cols) {
+  const int most = largest_segment / of_thread, threads = row_threads(of_thread, n_cols);
+  const int of_block = threads * (threads < direct_threads ? direct_threads / threads : 1);
+  return 100 * (most / of_block * of_block) / most;
+}
+
+// Backward, whether groups read the next row to registers while they work on one, without a ring:
+// where that was measured, with rows that fill their threads. docs/kernels/norms.md.
+constexpr bool reads_ahead(const PassKind& kind, int of_thread, int n_cols) {
+  if (kind.element_size == sizeof(float) || (kind.adds && !kind.centred)) return false;
+  const int most = kind.adds ? largest_segment / 2 : largest_segment;
+  return n_cols >= largest_segment / 8 && n_cols <= most && filled(of_thread, n_cols) >= 90 &&
+         resident(of_thread, n_cols) >= 90;
+}
+
+// Whether a forward's rows of any width have so many columns a thread. Each choice spans more than
+// 32 widths.
+constexpr bool is_ever_direct(const PassKind& kind, int of_thread) {
   for (int n_cols = warp; n_cols <= largest_segment; n_cols += warp) {
     if (direct_elements(kind, n_cols) == of_thread) return true;
   }

@@ -147,6 +147,7 @@ __global__ __launch_bounds__(largest_direct_block) void forward_directly(
   __shared__ Exchange exchange;
   using Group = RowGroup<elements, wide, Access::aligned, Meeting::block>;
   Group me(layout, exchange, one_row(layout));
+  if (me.rows.first >= layout.rows) me.have_no_columns();
   if constexpr (centred) me.count_columns();
   const Stream streams[] = {{of.x, sizeof(Scalar)}, {of.addend, sizeof(Addend)}};
   LoadedRows<Group, 2> rows(me, streams);

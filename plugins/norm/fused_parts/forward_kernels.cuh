@@ -72,7 +72,7 @@ class ForwardLaunch {
 
  private:
   template <class Scalar>
-  static constexpr ForwardKind kind(bool adds) {
+  static constexpr PassKind kind(bool adds) {
     return {.centred = centred, .adds = adds, .element_size = sizeof(Scalar)};
   }
 

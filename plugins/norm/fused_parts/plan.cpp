@@ -36,6 +36,16 @@ Plan plan_directly(int of_thread, std::int64_t rows, int n_cols, float eps) {
   return made;
 }
 
+Plan plan_ahead(int of_thread, std::int64_t rows, int n_cols, float eps, const Machine& machine) {
+  Plan made = plan_directly(of_thread, rows, n_cols, eps);
+  Layout& layout = made.layout;
+  // Kernels are compiled so that the widest row's threads fill a multiprocessor.
+  const int of_multiprocessor = largest_segment / of_thread / made.block_threads;
+  layout.blocks = std::min(layout.blocks, machine.multiprocessors * of_multiprocessor);
+  made.dynamic_shared_bytes = made.block_threads * of_thread * int{sizeof(float)};
+  return made;
+}
+
 std::optional<Plan> plan(const Need& need, const Filling& filling, const Machine& machine) {
   Plan made;
   Layout& layout = made.layout;

@@ -42,6 +42,9 @@ struct Plan {
 // A row for each group and no ring, `of_thread` columns a thread.
 Plan plan_directly(int of_thread, std::int64_t rows, int n_cols, float eps);
 
+// The same with no more blocks than run at once: they take rows in turn.
+Plan plan_ahead(int of_thread, std::int64_t rows, int n_cols, float eps, const Machine& machine);
+
 // Nothing where a cluster's registers do not hold a row.
 std::optional<Plan> plan(const Need& need, const Filling& filling, const Machine& machine);
 

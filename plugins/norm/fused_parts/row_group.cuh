@@ -86,11 +86,19 @@ __device__ inline GroupRows rows_of(const Layout& layout) {
 }
 
 // One, where no cluster shares it. In the last block it may lie beyond the tensor, so that all
-// groups have as many: for Meeting::block, which leaves such a row without columns.
+// groups have as many, for Meeting::block.
 __device__ inline GroupRows one_row(const Layout& layout) {
   return {.first = static_cast<std::int64_t>(blockIdx.x) * layout.groups + threadIdx.y,
           .step = 1,
           .count = 1};
+}
+
+// In turns, where no cluster shares a row; the last may lie beyond the tensor, as above.
+__device__ inline GroupRows rows_in_turn(const Layout& layout) {
+  GroupRows rows = one_row(layout);
+  rows.step = layout.groups * layout.blocks;
+  rows.count = static_cast<int>((layout.rows + rows.step - 1) / rows.step);
+  return rows;
 }
 
 // Whose threads meet before they read each other's sums.
@@ -120,11 +128,11 @@ struct RowGroup {
     first_column = rank * segment() - skew;
     begin = rank == 0 ? skew : 0;
     end = max(begin, min(segment(), layout.n_cols - first_column));
-    if constexpr (meeting == Meeting::block) {
-      if (rows.first >= layout.rows) end = begin;  // its sums may be NaN, nothing is written
-    }
     if (layout.cluster > 1) wait_for_cluster();
   }
+
+  // Leaves out a row beyond the tensor: its sums may be NaN, nothing is written.
+  __device__ void have_no_columns() { end = begin; }
 
   // The columns of a block, of which the last block's may lie beyond n_cols.
   __device__ int segment() const { return layout.threads * elements; }

@@ -6,12 +6,12 @@ namespace assay::norm_parts {
 
 // A thread's part of a weight or a bias. Where rows are aligned and the vector is, too, it is read
 // four elements at a time.
-template <class From, int elements, int wide, Access access>
-__device__ void load_as(float (&values)[elements], const From* from,
-                        const RowGroup<elements, wide, access>& me) {
+template <class From, int elements, class Group>
+__device__ void load_as(float (&values)[elements], const From* from, const Group& me) {
   constexpr int four = 4;
-  const bool is_aligned = access == Access::aligned &&
-                          reinterpret_cast<std::uintptr_t>(from) % (four * sizeof(From)) == 0;
+  constexpr int wide = elements / Group::steps;
+  const bool is_aligned =
+      Group::is_aligned && reinterpret_cast<std::uintptr_t>(from) % (four * sizeof(From)) == 0;
 #pragma unroll
   for (int i = 0; i < elements; i += four) {
     const int column = me.first_column + me.column(i / wide) + i % wide;
@@ -31,9 +31,8 @@ __device__ void load_as(float (&values)[elements], const From* from,
 }
 
 // The choice of the dtype is around the loop, so that no load waits for another.
-template <int elements, int wide, Access access>
-__device__ void load(float (&values)[elements], const Typed& of,
-                     const RowGroup<elements, wide, access>& me) {
+template <int elements, class Group>
+__device__ void load(float (&values)[elements], const Typed& of, const Group& me) {
   switch (of.dtype) {
     case Dtype::bf16:
       return load_as(values, static_cast<const __nv_bfloat16*>(of.data), me);

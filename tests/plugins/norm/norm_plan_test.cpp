@@ -32,15 +32,14 @@ std::optional<Plan> planned(const PlannedRows& rows, int bytes_a_column,
                           filling, h200);
 }
 
-constexpr norm_parts::ForwardKind forward_kinds[] = {
-    {.centred = false, .adds = false, .element_size = 2},
-    {.centred = false, .adds = false, .element_size = 4},
-    {.centred = false, .adds = true, .element_size = 2},
-    {.centred = false, .adds = true, .element_size = 4},
-    {.centred = true, .adds = false, .element_size = 2},
-    {.centred = true, .adds = false, .element_size = 4},
-    {.centred = true, .adds = true, .element_size = 2},
-    {.centred = true, .adds = true, .element_size = 4}};
+constexpr norm_parts::PassKind pass_kinds[] = {{.centred = false, .adds = false, .element_size = 2},
+                                               {.centred = false, .adds = false, .element_size = 4},
+                                               {.centred = false, .adds = true, .element_size = 2},
+                                               {.centred = false, .adds = true, .element_size = 4},
+                                               {.centred = true, .adds = false, .element_size = 2},
+                                               {.centred = true, .adds = false, .element_size = 4},
+                                               {.centred = true, .adds = true, .element_size = 2},
+                                               {.centred = true, .adds = true, .element_size = 4}};
 
 TEST(NormPlan, EveryWidthHasThreadsForItsColumnsAndRoomForItsRows) {
   for (int n_cols = 1; n_cols <= 65536; n_cols += n_cols < 4200 ? 1 : 61) {
@@ -126,7 +125,7 @@ TEST(NormPlan, FewRowsTakeFewBlocks) {
 
 // Every row has one group, and its threads its columns, whatever the width.
 TEST(NormPlan, WithoutARingEveryRowHasAGroup) {
-  for (const norm_parts::ForwardKind kind : forward_kinds) {
+  for (const norm_parts::PassKind kind : pass_kinds) {
     for (int n_cols = 4; n_cols <= 65536; n_cols += 4) {
       const int of_thread = norm_parts::direct_elements(kind, n_cols);
       if (of_thread == 0) continue;
@@ -150,7 +149,7 @@ TEST(NormPlan, WithoutARingEveryRowHasAGroup) {
 // which fills 83 % of them.
 TEST(NormPlan, RowsIn16BitHave16ColumnsAThreadWhereTheyFillThem) {
   for (const bool adds : {false, true}) {
-    const norm_parts::ForwardKind kind = {.centred = adds, .adds = adds, .element_size = 2};
+    const norm_parts::PassKind kind = {.centred = adds, .adds = adds, .element_size = 2};
     const auto of_thread = [&](int n_cols) { return norm_parts::direct_elements(kind, n_cols); };
     EXPECT_EQ(of_thread(8), 16);
     EXPECT_EQ(of_thread(512), 16);
@@ -164,7 +163,7 @@ TEST(NormPlan, RowsIn16BitHave16ColumnsAThreadWhereTheyFillThem) {
 
 // 32 threads of 32 columns have a row of 712 columns, which fills 69 % of them.
 TEST(NormPlan, LayerNormIn16BitHasARingWhereRowsLeaveThreadsIdle) {
-  const norm_parts::ForwardKind kind = {.centred = true, .element_size = 2};
+  const norm_parts::PassKind kind = {.centred = true, .element_size = 2};
   EXPECT_EQ(norm_parts::direct_elements(kind, 512), 16);
   EXPECT_EQ(norm_parts::direct_elements(kind, 712), 0);
   EXPECT_EQ(norm_parts::direct_elements(kind, 720), 32);
@@ -175,10 +174,55 @@ TEST(NormPlan, WideRowsOfRmsNormInFp32HaveFewerThreads) {
   EXPECT_EQ(norm_parts::direct_elements({.element_size = 4}, 4096), 16);
   EXPECT_EQ(norm_parts::direct_elements({.element_size = 4}, 4100), 32);
   EXPECT_EQ(norm_parts::direct_elements({.element_size = 4}, 8200), 0) << "a cluster shares it";
-  const norm_parts::ForwardKind sums = {.centred = true, .adds = true, .element_size = 4};
+  const norm_parts::PassKind sums = {.centred = true, .adds = true, .element_size = 4};
   EXPECT_EQ(norm_parts::direct_elements(sums, 1024), 0);
   EXPECT_EQ(norm_parts::direct_elements(sums, 1028), 16);
   EXPECT_EQ(norm_parts::direct_elements(sums, 8192), 16);
+}
+
+// Kernels of 16 columns a thread have 128 registers, of 32 twice as many: 512 and 256 threads run
+// on a multiprocessor.
+TEST(NormPlan, BlocksThatReadAheadAreNoMoreThanRunAtOnce) {
+  const auto ahead = [](int of_thread, std::int64_t rows, int n_cols) {
+    return norm_parts::plan_ahead(of_thread, rows, n_cols, 1e-5F, h200);
+  };
+  EXPECT_EQ(ahead(16, 50'000, 1024).layout.blocks, 4 * 132);
+  EXPECT_EQ(ahead(16, 50'000, 8192).layout.blocks, 132);
+  EXPECT_EQ(ahead(32, 50'000, 1024).layout.blocks, 2 * 132);
+  EXPECT_EQ(ahead(32, 50'000, 4096).layout.blocks, 2 * 132);
+  EXPECT_EQ(ahead(16, 7, 1024).layout.blocks, 4) << "two rows a block";
+  for (const int of_thread : {16, 32}) {
+    for (int n_cols = 8; n_cols <= 8192; n_cols += 8) {
+      const Plan made = ahead(of_thread, 50'000, n_cols);
+      const int threads = made.layout.blocks * made.block_threads;
+      ASSERT_LE(threads, 132 * 8192 / of_thread) << n_cols;
+      ASSERT_GT(threads + 132 * made.block_threads, 132 * 8192 / of_thread)
+          << n_cols << ": another block would fit";
+      ASSERT_EQ(made.dynamic_shared_bytes, made.block_threads * of_thread * 4)
+          << "a float a column and group";
+    }
+  }
+}
+
+// 16 columns a thread: 96 threads have a row of 1,280 columns, which fills 83 % of them, and of
+// 3,072 columns 192 threads, of which two blocks are three quarters of what a multiprocessor has.
+TEST(NormPlan, BackwardsIn16BitReadAheadWhereRowsFillTheirThreads) {
+  const auto widths = [](const norm_parts::PassKind& kind, int of_thread) {
+    std::vector<int> found;
+    for (const int n_cols : {768, 1024, 1280, 1536, 2048, 3072, 4096, 6400, 8192, 8200}) {
+      if (norm_parts::reads_ahead(kind, of_thread, n_cols)) found.push_back(n_cols);
+    }
+    return found;
+  };
+  const std::vector<int> none;
+  EXPECT_EQ(widths({.element_size = 2}, 16), std::vector<int>({1024, 1536, 2048, 4096, 8192}));
+  EXPECT_EQ(widths({.centred = true, .element_size = 2}, 16),
+            std::vector<int>({1024, 1536, 2048, 4096, 8192}));
+  EXPECT_EQ(widths({.centred = true, .adds = true, .element_size = 2}, 32),
+            std::vector<int>({1024, 2048, 4096}));
+  EXPECT_EQ(widths({.adds = true, .element_size = 2}, 16), none) << "was not measured";
+  EXPECT_EQ(widths({.element_size = 4}, 16), none);
+  EXPECT_EQ(widths({.centred = true, .element_size = 4}, 16), none);
 }
 
 TEST(NormPlan, ARowThatNoClusterHoldsHasNone) {
