@@ -1,12 +1,12 @@
 #include "adamw_kernel.h"
 
 #include <c10/cuda/CUDAException.h>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
+
+#include "compile/fused_parts/kernels/values.cuh"
 
 namespace assay::fused {
 
@@ -61,14 +61,6 @@ static_assert(sizeof(Steps) + sizeof(Common*) <= largest_arguments);
 
 struct Nothing {};
 
-__device__ float wide(float x) { return x; }
-__device__ float wide(__nv_bfloat16 x) { return __bfloat162float(x); }
-__device__ float wide(__half x) { return __half2float(x); }
-
-__device__ void narrow(float x, float& to) { to = x; }
-__device__ void narrow(float x, __nv_bfloat16& to) { to = __float2bfloat16_rn(x); }
-__device__ void narrow(float x, __half& to) { to = __float2half_rn(x); }
-
 // Ahead of the pass, whose blocks are too short for it.
 __global__ __launch_bounds__(most_steps) void make_common(const __grid_constant__ Steps steps,
                                                           Common* common) {
@@ -114,11 +106,6 @@ __device__ int part_of(const Table& table, int block) {
   return low;
 }
 
-template <class Element, int count>
-struct alignas(count * sizeof(Element)) Packed {
-  Element values[count];
-};
-
 // A thread has `count` neighbouring elements: one access of each tensor, so that blocks that begin
 // keep memory busy while others end. `scales`: gradients change.
 template <class Gradient, class Copy, int count, bool scales>
@@ -132,13 +119,13 @@ __global__ __launch_bounds__(threads) void fused_adamw(
   const int thread = static_cast<int>(threadIdx.x);
   if (thread >= part.accesses - first) return;
 
-  using Floats = Packed<float, count>;
+  using Floats = Pack<float, count>;
   auto& parameters = (reinterpret_cast<Floats*>(part.parameter) + first)[thread];
-  auto& gradients = (static_cast<Packed<Gradient, count>*>(part.gradient) + first)[thread];
+  auto& gradients = (static_cast<Pack<Gradient, count>*>(part.gradient) + first)[thread];
   auto& first_moments = (reinterpret_cast<Floats*>(part.first_moment) + first)[thread];
   auto& second_moments = (reinterpret_cast<Floats*>(part.second_moment) + first)[thread];
   Floats p = parameters, m = first_moments, v = second_moments;
-  Packed<Gradient, count> g = gradients;
+  Pack<Gradient, count> g = gradients;
   const Common common = read_now(part.common);
   if (constants.found_inf != nullptr && *constants.found_inf == 1) return;
   const float factor = scales ? value_or_one(constants.factor) : 1;
@@ -146,22 +133,22 @@ __global__ __launch_bounds__(threads) void fused_adamw(
   const bool changes = scales && !(factor == 1 && divisor == 1);
 #pragma unroll
   for (int k = 0; k < count; ++k) {
-    float gradient = wide(g.values[k]);
+    float gradient = to_float(g.at[k]);
     if (changes) {
       gradient = gradient * factor / divisor;
-      narrow(gradient, g.values[k]);
+      g.at[k] = from_float<Gradient>(gradient);
     }
-    update_element(p.values[k], gradient, m.values[k], v.values[k], constants, common);
+    update_element(p.at[k], gradient, m.at[k], v.at[k], constants, common);
   }
   parameters = p;
   first_moments = m;
   second_moments = v;
   if (changes) gradients = g;
   if constexpr (!std::is_same_v<Copy, Nothing>) {
-    Packed<Copy, count> copies;
+    Pack<Copy, count> copies;
 #pragma unroll
-    for (int k = 0; k < count; ++k) narrow(p.values[k], copies.values[k]);
-    (static_cast<Packed<Copy, count>*>(part.copy) + first)[thread] = copies;
+    for (int k = 0; k < count; ++k) copies.at[k] = from_float<Copy>(p.at[k]);
+    (static_cast<Pack<Copy, count>*>(part.copy) + first)[thread] = copies;
   }
 }
 

@@ -48,8 +48,9 @@ struct RowSums {
 };
 
 // each(take) calls take(x, g, whether the row has it) for every column of the thread.
+// share: 1 / n_cols.
 template <bool centred, class Group, class Each>
-__device__ RowSums sums_of_row(Group& me, const Each& each) {
+__device__ RowSums sums_of_row(Group& me, float share, const Each& each) {
   if constexpr (centred) {
     Moments<2> moments = {};
     each([&](float x, float g, bool) {
@@ -63,7 +64,6 @@ __device__ RowSums sums_of_row(Group& me, const Each& each) {
         products[1] += z * (g - means[1]);
       });
     });
-    const float share = 1.f / static_cast<float>(me.layout.n_cols);
     return {moments.sums[0] * share, moments.sums[1] * share, moments.products[0],
             moments.products[1]};
   } else {
@@ -109,7 +109,7 @@ __device__ void backward_rows(const Backward<Scalar>& of, Group& me, Rows& rows,
         for (int i = 0; i < wide; ++i) take(x[i], dout[i] * weight[i], me.has(step, i));
       }
     };
-    const RowSums of_row = sums_of_row<centred>(me, each);
+    const RowSums of_row = sums_of_row<centred>(me, share, each);
     rows.has_taken(round);
     const float scale = rows.has(round) ? rsqrtf(of_row.squares * share + layout.eps) : 0.f;
     const float along = of_row.product * share * scale * scale * scale;

@@ -50,7 +50,7 @@ cudaError_t Kernels<centred>::backward(const BackwardCall& call, const Plan& pla
     constexpr int of_thread = backward_elements(centred, residual, access);
     constexpr PassKind kind = {
         .centred = centred, .adds = residual, .element_size = sizeof(Scalar)};
-    if constexpr (access == Access::aligned && reads_ahead(kind, of_thread, largest_segment / 8)) {
+    if constexpr (access == Access::aligned && is_ever_ahead(kind)) {
       if (plan.layout.stages == 0) {
         return launch(backward_ahead<Scalar, centred, residual, of_thread>, plan, stream, of,
                       plan.layout);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "layout.h"
 
 namespace assay::norm_parts {
@@ -14,6 +16,12 @@ struct PassKind {
   bool adds = false;
   int element_size = 0;
 };
+
+// Threads of a block without a ring: of whole rows.
+constexpr int direct_block(int of_thread, int n_cols) {
+  const int of_row = row_threads(of_thread, n_cols);
+  return of_row * std::max(1, direct_threads / of_row);
+}
 
 // How many of the columns that a row's threads can have the row has, in percent.
 constexpr int filled(int of_thread, int n_cols) {
@@ -34,21 +42,24 @@ constexpr int direct_elements(const PassKind& kind, int n_cols) {
   return n_cols <= largest_segment / 4 && filled(elements, n_cols) >= 90 ? elements : many_elements;
 }
 
-// Of the threads that a multiprocessor has for kernels of so many columns a thread, those of whole
-// blocks, in percent.
-constexpr int resident(int of_thread, int n_cols) {
-  const int most = largest_segment / of_thread, threads = row_threads(of_thread, n_cols);
-  const int of_block = threads * (threads < direct_threads ? direct_threads / threads : 1);
-  return 100 * (most / of_block * of_block) / most;
+// Backward without a ring, the blocks that run at once on a multiprocessor: kernels are compiled so
+// that the widest row's threads fill one.
+constexpr int ahead_blocks(int of_thread, int n_cols) {
+  return largest_segment / of_thread / direct_block(of_thread, n_cols);
+}
+
+// Whether a backward's rows of any width are read ahead.
+constexpr bool is_ever_ahead(const PassKind& kind) {
+  return kind.element_size < int{sizeof(float)} && (kind.centred || !kind.adds);
 }
 
 // Backward, whether groups read the next row to registers while they work on one, without a ring:
 // where that was measured, with rows that fill their threads. docs/kernels/norms.md.
 constexpr bool reads_ahead(const PassKind& kind, int of_thread, int n_cols) {
-  if (kind.element_size == sizeof(float) || (kind.adds && !kind.centred)) return false;
   const int most = kind.adds ? largest_segment / 2 : largest_segment;
-  return n_cols >= largest_segment / 8 && n_cols <= most && filled(of_thread, n_cols) >= 90 &&
-         resident(of_thread, n_cols) >= 90;
+  if (!is_ever_ahead(kind) || n_cols < largest_segment / 8 || n_cols > most) return false;
+  const int columns = ahead_blocks(of_thread, n_cols) * direct_block(of_thread, n_cols) * of_thread;
+  return filled(of_thread, n_cols) >= 90 && 100 * columns / largest_segment >= 90;
 }
 
 // Whether a forward's rows of any width have so many columns a thread. Each choice spans more than

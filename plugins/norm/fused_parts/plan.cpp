@@ -30,18 +30,16 @@ Plan plan_directly(int of_thread, std::int64_t rows, int n_cols, float eps) {
   layout.n_cols = n_cols;
   layout.eps = eps;
   layout.threads = row_threads(of_thread, n_cols);
-  layout.groups = std::max(1, direct_threads / layout.threads);
+  made.block_threads = direct_block(of_thread, n_cols);
+  layout.groups = made.block_threads / layout.threads;
   layout.blocks = ceil_div(rows, layout.groups);
-  made.block_threads = layout.threads * layout.groups;
   return made;
 }
 
 Plan plan_ahead(int of_thread, std::int64_t rows, int n_cols, float eps, const Machine& machine) {
   Plan made = plan_directly(of_thread, rows, n_cols, eps);
-  Layout& layout = made.layout;
-  // Kernels are compiled so that the widest row's threads fill a multiprocessor.
-  const int of_multiprocessor = largest_segment / of_thread / made.block_threads;
-  layout.blocks = std::min(layout.blocks, machine.multiprocessors * of_multiprocessor);
+  const int at_once = machine.multiprocessors * ahead_blocks(of_thread, n_cols);
+  made.layout.blocks = std::min(made.layout.blocks, at_once);
   made.dynamic_shared_bytes = made.block_threads * of_thread * int{sizeof(float)};
   return made;
 }
