@@ -98,6 +98,27 @@ class Gradients(unittest.TestCase):
         with self.assertRaises(Wrong):
             self.look(1, most_norm=1)
 
+    def test_may_be_clipped_by_a_norm_that_rounding_has_changed(self):
+        """Rounding makes half of the largest gradient's norm; the others are exact."""
+        exact = {name: torch.tensor([0.3, 0.4]) for name in ("a", "b", "c")}
+
+        class Textbook:
+            def gradients(self, sequence, narrow=False):
+                loud = torch.tensor([10.0, 9.0 if narrow else 0.0])
+                return None, {"loud": loud, **{name: x.clone() for name, x in exact.items()}}
+
+        def look(of_loud, of_a=1.0, factor=1.0):
+            gradients = {"loud": torch.tensor([10.0, of_loud]), **exact, "a": of_a * exact["a"]}
+            norm = torch.stack([gradient.norm() for gradient in gradients.values()]).norm()
+            clipped = {name: gradient * factor / norm for name, gradient in gradients.items()}
+            compare_gradients(Textbook(), clipped, 1, 1.0, Comparison("bf16"))
+
+        look(-9.0)  # of a norm of 13.5, where the reference's is 10
+        look(0.0)
+        for of_a, factor in ((1.1, 1.0), (0.9, 1.0), (0.0, 1.0), (1.0, 0.1), (1.0, 1.1)):
+            with self.assertRaisesRegex(Wrong, "grad.[abc] differs|norm of all gradients differs"):
+                look(-9.0, of_a, factor)
+
     def test_may_not_be_missing(self):
         with self.assertRaisesRegex(Wrong, "grad.w is missing"):
             compare_gradients(Sequences((0.0,)), {}, 1, 0, Comparison("bf16"))

@@ -133,10 +133,8 @@ def compare_loss(textbook, loss, batch, comparison):
                      LOSS_FACTOR * usual + LOSS_FLOOR * comparison.tolerance, usual)
 
 
-def clip(gradients, most):
-    norm = torch.stack([gradient.norm() for gradient in gradients.values()]).norm()
-    factor = (most / (norm + 1e-6)).clamp(max=1.0)
-    return {name: gradient * factor for name, gradient in gradients.items()}
+def norm_of(gradients):
+    return torch.stack([gradient.norm() for gradient in gradients.values()]).norm().item()
 
 
 def allowed_of_gradient(usual, tolerance):
@@ -145,6 +143,38 @@ def allowed_of_gradient(usual, tolerance):
     if not math.isfinite(usual):
         return floor
     return GRADIENT_FACTOR * (1 + min(1, usual / MOSTLY_ROUNDING)) * usual + floor
+
+
+def common_factor(gradients, right, allowed):
+    """By what `gradients` are longer than `right`, of those that rounding changes least; 1 if they
+    are no numbers."""
+    total = weights = 0
+    for name, gradient in right.items():
+        longer = ((gradients[name] * gradient).sum() / gradient.square().sum()).item()
+        if math.isfinite(longer):
+            total += longer / allowed[name] ** 2
+            weights += 1 / allowed[name] ** 2
+    return total / weights if weights > 0 else 1
+
+
+def factor_of_own_norm(gradients, right, allowed, limiting_factor):
+    """By how much gradients that are clipped by a norm of their own may be longer than `right`,
+    clipped. Where rounding makes much of the largest gradient it changes that norm, and so the
+    length of all others. It is the factor by which those that are known best are longer, as far as
+    the norm can change. limiting_factor: of a norm, relative to that of right's own."""
+    squares = {name: gradient.square().sum().item() for name, gradient in right.items()}
+    off = sum(square * allowed[name] ** 2 for name, square in squares.items())
+    change = math.sqrt(off / sum(squares.values()))
+    if not math.isfinite(change):
+        return 1
+    shortest, longest = limiting_factor(1 + change), limiting_factor(max(0, 1 - change))
+    own = limiting_factor(1)
+    return min(max(common_factor(gradients, right, allowed), shortest / own), longest / own)
+
+
+def scale(gradients, factor):
+    for gradient in gradients.values():
+        gradient.mul_(factor)
 
 
 def compare_gradients(textbook, gradients, batch, most_norm, comparison):
@@ -157,16 +187,26 @@ def compare_gradients(textbook, gradients, batch, most_norm, comparison):
             _, own = textbook.gradients(sequence, narrow)
             for name, gradient in own.items():
                 total[name] = total[name].add_(gradient) if name in total else gradient
-    usual = {name: relative(near.pop(name), gradient) for name, gradient in right.items()}
-    right = {name: gradient.div_(batch) for name, gradient in right.items()}
-    if most_norm > 0:
-        right = clip(right, most_norm)
-    for name, gradient in right.items():
+    for name in right:
         if name not in gradients:
             raise Wrong(f"grad.{name} is missing")
-        comparison.judge(
-            f"grad.{name}", relative(gradients[name], gradient),
-            allowed_of_gradient(usual[name], comparison.tolerance), usual[name])
+    usual = {name: relative(near.pop(name), gradient) for name, gradient in right.items()}
+    scale(right, 1 / batch)
+    allowed = {name: allowed_of_gradient(error, comparison.tolerance)
+               for name, error in usual.items()}
+    if most_norm > 0:
+        norm = norm_of(right)
+
+        def limiting_factor(relative_norm):
+            return min(1.0, most_norm / (relative_norm * norm + 1e-6))
+
+        scale(right, limiting_factor(1))
+        scale(right, factor_of_own_norm(gradients, right, allowed, limiting_factor))
+        longer = max(0.0, norm_of(gradients) / most_norm - 1)
+        comparison.judge("the norm of all gradients", longer, comparison.tolerance)
+    for name, gradient in right.items():
+        comparison.judge(f"grad.{name}", relative(gradients[name], gradient), allowed[name],
+                         usual[name])
 
 
 def compare_movement(parameters, before, optimizer, comparison):

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "batch_reference.h"
+#include "limited_gradients.h"
 #include "training/looks.h"
 #include "verify.h"
 
@@ -83,25 +84,6 @@ Verification look_at_logits(const LookedAtStep& step, std::int64_t drawn) {
   return found;
 }
 
-void scale_gradients(std::vector<NamedTensor>& outputs, double factor) {
-  for (NamedTensor& output : outputs) {
-    if (output.name.starts_with("grad.")) output.tensor *= factor;
-  }
-}
-
-// Scales as the optimizer does, which leaves gradients scaled, and tells by how much.
-double limit_gradients(std::vector<NamedTensor>& outputs, double most) {
-  double squares = 0;
-  for (const NamedTensor& output : outputs) {
-    if (!output.name.starts_with("grad.")) continue;
-    const double norm = output.tensor.norm().item<double>();
-    squares += norm * norm;
-  }
-  const double factor = std::min(1.0, most / std::sqrt(squares));
-  if (factor < 1) scale_gradients(outputs, factor);
-  return factor;
-}
-
 // The more of a gradient rounding changes, the less the error of one kernel says of another's:
 // twice as much is allowed from a tenth on. An error that is no number allows nothing.
 double allowed_of_gradient(double usual, double tolerance) {
@@ -110,6 +92,12 @@ double allowed_of_gradient(double usual, double tolerance) {
   if (!std::isfinite(usual)) return floor;
   return reference::textbook_allowance * (1 + std::min(1.0, usual / mostly_rounding)) * usual +
          floor;
+}
+
+UsualErrors allowed_of_gradients(const UsualErrors& usual, double tolerance) {
+  UsualErrors allowed;
+  for (const auto& [name, error] : usual) allowed[name] = allowed_of_gradient(error, tolerance);
+  return allowed;
 }
 
 // With the gradients of the reference, or where they have overflown in the loss alone. `usual`: the
@@ -142,6 +130,15 @@ Verification compare_outputs(const LookedAtStep& step, const std::vector<NamedTe
             .worst = "a gradient, which overflows at a loss scale below 1,"};
   }
   return training::left_out("gradients have overflown, and the step is skipped");
+}
+
+// Those of a step, which has limited their norm.
+void compare_norm(const LookedAtStep& step, const GradientLimit& limit, Verification& found) {
+  const double norm = norm_of_gradients(step.values);
+  if (!std::isfinite(norm) || norm <= limit.most) return;
+  reference::compare(found, "the norm of all gradients", at::tensor(norm, at::kDouble),
+                     at::tensor(limit.most, at::kDouble),
+                     reference::tolerance(step.context.precision));
 }
 
 // A rank's gradients are the mean of all ranks', whose errors may be another's.
@@ -185,10 +182,13 @@ Verification compare_batch(const LookedAtStep& step, const Parts& parts, BatchRe
     step.usual = right.usual;
   }
   const UsualErrors expected = expected_errors(step, right);
-  double limit = 1;
+  std::optional<GradientLimit> limit;
   Verification found;
   Status made = on_all_ranks([&] {
-    if (step.pass == "train_step" && most > 0) limit = limit_gradients(right.outputs, most);
+    if (step.pass == "train_step" && most > 0) {
+      limit = {.most = most, .norm = norm_of_gradients(right.outputs)};
+      scale_gradients(right.outputs, limit->factor());
+    }
     found = compare_outputs(step, right.outputs, expected);
   });
   if (!made.ok()) return training::left_out(made.reason);
@@ -200,8 +200,15 @@ Verification compare_batch(const LookedAtStep& step, const Parts& parts, BatchRe
   if (gradients_travel(step.context)) training::average_gradients(group, usual);
   Verification again;
   made = on_all_ranks([&] {
-    scale_gradients(usual, limit);
-    again = compare_outputs(step, right.outputs, usual_errors(usual, right.outputs));
+    if (limit) scale_gradients(usual, limit->factor());
+    const UsualErrors errors = usual_errors(usual, right.outputs);
+    if (limit) {
+      const double tolerance = reference::tolerance(step.context.precision);
+      scale_gradients(right.outputs, factor_of_own_norm(*limit, step.values, right.outputs,
+                                                        allowed_of_gradients(errors, tolerance)));
+    }
+    again = compare_outputs(step, right.outputs, errors);
+    if (limit) compare_norm(step, *limit, again);
   });
   return made.ok() ? again : found;
 }

@@ -115,18 +115,24 @@ TEST(StepLook, AnOptimizerThatKeepsItsMomentsIsWrong) {
   EXPECT_EQ(found.worst, "the step of the second moments");
 }
 
-// After steps at fifty times the rate one sequence's gradient is far larger than another's, and
-// rounding changes it far more. What is usual of the drawn sequence says nothing of the batch then.
-Verification after_violent_steps(test::Case& tested, const std::string& pass, std::uint64_t seed) {
+struct Violence {
+  double rate = 50;  // times the usual one
+  int steps = 21;
+};
+
+// After such steps one sequence's gradient is far larger than another's, and rounding changes it
+// far more. What is usual of the drawn sequence says nothing of the batch then.
+Verification after_violent_steps(test::Case& tested, const std::string& pass, std::uint64_t seed,
+                                 const Violence& violence = {}) {
   test::set_model(tested.context, "swiglu", 4, 32, 32, 64, 8);
   if (pass == "train_step") tested.context.parameters["max_grad_norm"] = 0.1;
-  const auto rate = std::make_shared<double>(50);
+  const auto rate = std::make_shared<double>(violence.rate);
   tested.context.ops.optimizer = [right = tested.context.ops.optimizer, rate](OptimizerInputs in) {
     in.learning_rate *= *rate;
     right(in);
   };
   const auto program = test::build(tested);
-  for (int step = 0; step < 21; ++step) test::call_once(tested, *program, "train_step");
+  for (int step = 0; step < violence.steps; ++step) test::call_once(tested, *program, "train_step");
   *rate = 1;
   Verification found;
   const auto look = [&] {
@@ -151,6 +157,39 @@ TEST(StepLook, AnHonestBackwardPassesWhereSequencesDifferInRounding) {
         EXPECT_LE(found.error, found.tolerance)
             << precision << " " << pass << " " << seed << ": " << found.worst;
       }
+    }
+  }
+}
+
+// There rounding makes so much of the largest gradients that their norm in bf16 is another than in
+// fp32, by a tenth to half: all gradients are limited by it.
+constexpr Violence of_the_norm = {.rate = 100, .steps = 30};
+
+TEST(StepLook, AnHonestOptimizerPassesWhereRoundingChangesTheNorm) {
+  for (const std::uint64_t seed : {6, 7, 8}) {
+    auto tested = test::make_case({"model_step", "naive", "rmsnorm", "bf16"});
+    tested.context.seed = seed;
+    const Verification found = after_violent_steps(tested, "train_step", 3, of_the_norm);
+    EXPECT_LE(found.error, found.tolerance) << seed << ": " << found.worst;
+  }
+}
+
+// The optimizer steps by what it leaves, so that its moments agree with it.
+TEST(StepLook, AWrongLimitIsFoundWhereRoundingChangesTheNorm) {
+  for (const double factor : {0.2, 5.0}) {
+    for (const bool all : {true, false}) {
+      auto tested = test::make_case({"model_step", "naive", "rmsnorm", "bf16"});
+      tested.context.seed = 7;
+      tested.context.ops.optimizer = [right = tested.context.ops.optimizer, factor,
+                                      all](OptimizerInputs in) {
+        const at::NoGradGuard no_grad;
+        if (all) in.max_grad_norm *= factor;
+        if (!all) at::Tensor(in.gradients.back()).mul_(factor);
+        right(in);
+      };
+      const Verification found = after_violent_steps(tested, "train_step", 3, of_the_norm);
+      EXPECT_GT(found.error, found.tolerance) << factor << (all ? " of all" : " of one");
+      EXPECT_THAT(found.worst, HasSubstr("grad")) << factor;
     }
   }
 }
