@@ -131,7 +131,8 @@ TEST_P(NormRows, BackwardsOfAnyWidthAgreeWithFloat64) {
   const auto expect_near = [&](const at::Tensor& found, const at::Tensor& right) {
     EXPECT_LT(reference::relative_error(found, right), reference::tolerance(GetParam().dtype));
   };
-  for (const std::int64_t columns : {8, 264, 1000, 1001, 1024, 1280, 2560, 4096, 8192, 8200}) {
+  for (const std::int64_t columns :
+       {8, 264, 768, 1000, 1001, 1024, 1280, 1984, 2560, 4096, 6400, 8192, 8200}) {
     for (const std::int64_t rows : {1, 3, 529, 1'500}) {
       SCOPED_TRACE(fmt::format("{} rows of {} columns", rows, columns));
       NormInputs in = inputs(rows, columns);

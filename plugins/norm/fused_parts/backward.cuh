@@ -1,5 +1,6 @@
 #pragma once
 
+#include "direct.h"
 #include "kept_rows.cuh"
 #include "weights.cuh"
 
@@ -176,8 +177,9 @@ __global__ __launch_bounds__(most_threads(elements,
   backward_rows<centred, residual, elements>(of, me, rows, weights, memory);
 }
 
-// Without a ring, of rows that are aligned and that no cluster shares.
-template <class Scalar, bool centred, bool residual, int elements>
+// Without a ring, of rows that are aligned and that no cluster shares. of_row: a row's threads, or
+// 0 if the layout tells them.
+template <class Scalar, bool centred, bool residual, int elements, int of_row>
 __global__ __launch_bounds__(most_threads(elements, Access::aligned)) void backward_ahead(
     const Backward<Scalar> of, const Layout given) {
   extern __shared__ __align__(128) unsigned char memory[];
@@ -186,6 +188,10 @@ __global__ __launch_bounds__(most_threads(elements, Access::aligned)) void backw
 
   Layout layout = given;
   layout.cluster = 1;  // known here, it leaves registers that code for clusters would take
+  if constexpr (of_row > 0) {
+    layout.threads = of_row;
+    layout.groups = groups_of_block(of_row);
+  }
   using Row = KeptRow<Scalar, residual ? 3 : 2, elements>;
   using Group = RowGroup<elements, Row::wide, Access::aligned, Meeting::block>;
   Group me(layout, exchange, rows_in_turn(layout));

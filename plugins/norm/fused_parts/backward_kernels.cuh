@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "backward.cuh"
 #include "direct.h"
 #include "dispatch.cuh"
@@ -10,6 +12,23 @@ namespace assay::norm_parts {
 // LayerNorm's with a residual keeps most for each column.
 constexpr int backward_elements(bool centred, bool residual, Access access) {
   return centred && residual && access == Access::aligned ? many_elements : elements;
+}
+
+// The kernel for known_threads() of a row, of the candidates.
+template <class Scalar, bool centred, bool residual, int of_thread, int... candidates>
+auto kernel_ahead(int of_row, std::integer_sequence<int, candidates...>) {
+  void (*found)(Backward<Scalar>, Layout) = nullptr;
+  const auto consider = [&]<int candidate>() {
+    constexpr PassKind kind = {
+        .centred = centred, .adds = residual, .element_size = sizeof(Scalar)};
+    if constexpr (is_ever_ahead(kind, of_thread, candidate)) {
+      if (of_row == candidate) {
+        found = backward_ahead<Scalar, centred, residual, of_thread, candidate>;
+      }
+    }
+  };
+  (consider.template operator()<candidates>(), ...);
+  return found;
 }
 
 template <bool centred>
@@ -48,12 +67,13 @@ cudaError_t Kernels<centred>::backward(const BackwardCall& call, const Plan& pla
                                  .dx = static_cast<Scalar*>(call.dx),
                                  .parts = call.parts};
     constexpr int of_thread = backward_elements(centred, residual, access);
-    constexpr PassKind kind = {
-        .centred = centred, .adds = residual, .element_size = sizeof(Scalar)};
-    if constexpr (access == Access::aligned && is_ever_ahead(kind)) {
+    if constexpr (access == Access::aligned) {
       if (plan.layout.stages == 0) {
-        return launch(backward_ahead<Scalar, centred, residual, of_thread>, plan, stream, of,
-                      plan.layout);
+        const auto kernel = kernel_ahead<Scalar, centred, residual, of_thread>(
+            known_threads(of_thread, call.size.n_cols),
+            std::integer_sequence<int, 0, 32, 64, 128, 256, 512>());
+        if (kernel == nullptr) return cudaErrorInvalidValue;
+        return launch(kernel, plan, stream, of, plan.layout);
       }
     }
     return launch(norm_parts::backward<Scalar, centred, residual, of_thread, access>, plan, stream,

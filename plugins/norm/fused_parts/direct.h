@@ -17,10 +17,13 @@ struct PassKind {
   int element_size = 0;
 };
 
-// Threads of a block without a ring: of whole rows.
+// Rows of a block without a ring.
+constexpr int groups_of_block(int of_row) { return std::max(1, direct_threads / of_row); }
+
+// Its threads.
 constexpr int direct_block(int of_thread, int n_cols) {
   const int of_row = row_threads(of_thread, n_cols);
-  return of_row * std::max(1, direct_threads / of_row);
+  return of_row * groups_of_block(of_row);
 }
 
 // How many of the columns that a row's threads can have the row has, in percent.
@@ -48,18 +51,37 @@ constexpr int ahead_blocks(int of_thread, int n_cols) {
   return largest_segment / of_thread / direct_block(of_thread, n_cols);
 }
 
-// Whether a backward's rows of any width are read ahead.
-constexpr bool is_ever_ahead(const PassKind& kind) {
-  return kind.element_size < int{sizeof(float)} && (kind.centred || !kind.adds);
+// Threads of a row that a backward's kernel is compiled for: it takes fewer registers and meets
+// sooner than one that learns them when it runs.
+constexpr int known_threads(int of_thread, int n_cols) {
+  const int of_row = row_threads(of_thread, n_cols);
+  const bool is_power = (of_row & (of_row - 1)) == 0;
+  return is_power && of_row * of_thread >= largest_segment / 8 ? of_row : 0;
 }
 
-// Backward, whether groups read the next row to registers while they work on one, without a ring:
-// where that was measured, with rows that fill their threads. docs/kernels/norms.md.
+// Backward, whether groups read the next row to registers while they work on one, without a ring. A
+// rule for what was fastest on an H200: docs/kernels/norms.md.
 constexpr bool reads_ahead(const PassKind& kind, int of_thread, int n_cols) {
-  const int most = kind.adds ? largest_segment / 2 : largest_segment;
-  if (!is_ever_ahead(kind) || n_cols < largest_segment / 8 || n_cols > most) return false;
-  const int columns = ahead_blocks(of_thread, n_cols) * direct_block(of_thread, n_cols) * of_thread;
-  return filled(of_thread, n_cols) >= 90 && 100 * columns / largest_segment >= 90;
+  if (kind.element_size == sizeof(float) || n_cols > largest_segment) return false;
+  const int of_row = row_threads(of_thread, n_cols);
+  const int full = filled(of_thread, n_cols);
+  const bool fills_known = known_threads(of_thread, n_cols) > 0 && full >= 90;
+  if (kind.centred) return !kind.adds || (fills_known && n_cols <= largest_segment / 2);
+  if (of_row == warp) return true;
+  if (!kind.adds) return fills_known;
+  const int at_once = ahead_blocks(of_thread, n_cols) * direct_block(of_thread, n_cols);
+  return full >= 75 && 100 * at_once * of_thread / largest_segment >= 75;
+}
+
+// Whether a kernel for so many threads of a row, or 0: one that learns them, reads rows of any
+// width ahead.
+constexpr bool is_ever_ahead(const PassKind& kind, int of_thread, int of_row) {
+  for (int n_cols = warp; n_cols <= largest_segment; n_cols += warp) {
+    if (reads_ahead(kind, of_thread, n_cols) && known_threads(of_thread, n_cols) == of_row) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // Whether a forward's rows of any width have so many columns a thread. Each choice spans more than

@@ -204,25 +204,39 @@ TEST(NormPlan, BlocksThatReadAheadAreNoMoreThanRunAtOnce) {
   }
 }
 
-// 16 columns a thread: 96 threads have a row of 1,280 columns, which fills 83 % of them, and of
-// 3,072 columns 192 threads, of which two blocks are three quarters of what a multiprocessor has.
-TEST(NormPlan, BackwardsIn16BitReadAheadWhereRowsFillTheirThreads) {
-  const auto widths = [](const norm_parts::PassKind& kind, int of_thread) {
+// 16 columns a thread: 64 threads have a row of 768 columns, which fills three quarters of them,
+// 320 of 5,120, of which a multiprocessor has one row at once, five eighths of what it can have.
+TEST(NormPlan, BackwardsIn16BitReadAheadWhereRowsFillThreadsAndThreadsAMultiprocessor) {
+  const std::vector<int> all = {256,  512,  768,  1024, 1280, 1536, 2048,
+                                3072, 4096, 5120, 6400, 8192, 8200};
+  const auto widths = [&](const norm_parts::PassKind& kind, int of_thread) {
     std::vector<int> found;
-    for (const int n_cols : {768, 1024, 1280, 1536, 2048, 3072, 4096, 6400, 8192, 8200}) {
+    for (const int n_cols : all) {
       if (norm_parts::reads_ahead(kind, of_thread, n_cols)) found.push_back(n_cols);
     }
     return found;
   };
-  const std::vector<int> none;
-  EXPECT_EQ(widths({.element_size = 2}, 16), std::vector<int>({1024, 1536, 2048, 4096, 8192}));
-  EXPECT_EQ(widths({.centred = true, .element_size = 2}, 16),
-            std::vector<int>({1024, 1536, 2048, 4096, 8192}));
+  const std::vector<int> none, but_clusters(all.begin(), all.end() - 1);
+  EXPECT_EQ(widths({.centred = true, .element_size = 2}, 16), but_clusters);
   EXPECT_EQ(widths({.centred = true, .adds = true, .element_size = 2}, 32),
             std::vector<int>({1024, 2048, 4096}));
-  EXPECT_EQ(widths({.adds = true, .element_size = 2}, 16), none) << "was not measured";
+  EXPECT_EQ(widths({.element_size = 2}, 16), std::vector<int>({256, 512, 1024, 2048, 4096, 8192}));
+  EXPECT_EQ(widths({.adds = true, .element_size = 2}, 16),
+            std::vector<int>({256, 512, 768, 1024, 1280, 1536, 2048, 3072, 4096, 6400, 8192}));
   EXPECT_EQ(widths({.element_size = 4}, 16), none);
   EXPECT_EQ(widths({.centred = true, .element_size = 4}, 16), none);
+}
+
+// 64 to 512 threads of 16 columns, 32 to 256 of 32: where these are a power of two.
+TEST(NormPlan, KernelsKnowTheThreadsOfRowsFromHalfATo8ThousandColumns) {
+  EXPECT_EQ(norm_parts::known_threads(16, 512), 0);
+  EXPECT_EQ(norm_parts::known_threads(16, 520), 64);
+  EXPECT_EQ(norm_parts::known_threads(16, 1024), 64);
+  EXPECT_EQ(norm_parts::known_threads(16, 1032), 0) << "96 threads";
+  EXPECT_EQ(norm_parts::known_threads(16, 2048), 128);
+  EXPECT_EQ(norm_parts::known_threads(16, 8192), 512);
+  EXPECT_EQ(norm_parts::known_threads(32, 1024), 32);
+  EXPECT_EQ(norm_parts::known_threads(32, 4096), 128);
 }
 
 TEST(NormPlan, ARowThatNoClusterHoldsHasNone) {
