@@ -134,7 +134,7 @@ def compare_loss(textbook, loss, batch, comparison):
 
 
 def norm_of(gradients):
-    return torch.stack([gradient.norm() for gradient in gradients.values()]).norm().item()
+    return math.sqrt(sum(gradient.norm().item() ** 2 for gradient in gradients.values()))
 
 
 def allowed_of_gradient(usual, tolerance):
@@ -146,8 +146,8 @@ def allowed_of_gradient(usual, tolerance):
 
 
 def common_factor(gradients, right, allowed):
-    """By what `gradients` are longer than `right`, of those that rounding changes least; 1 if they
-    are no numbers."""
+    """The mean over gradients by which they are longer than `right`, weighted by how well each is
+    known; 1 if none is a number."""
     total = weights = 0
     for name, gradient in right.items():
         longer = ((gradients[name] * gradient).sum() / gradient.square().sum()).item()
@@ -157,19 +157,34 @@ def common_factor(gradients, right, allowed):
     return total / weights if weights > 0 else 1
 
 
-def factor_of_own_norm(gradients, right, allowed, limiting_factor):
-    """By how much gradients that are clipped by a norm of their own may be longer than `right`,
-    clipped. Where rounding makes much of the largest gradient it changes that norm, and so the
-    length of all others. It is the factor by which those that are known best are longer, as far as
-    the norm can change. limiting_factor: of a norm, relative to that of right's own."""
-    squares = {name: gradient.square().sum().item() for name, gradient in right.items()}
-    off = sum(square * allowed[name] ** 2 for name, square in squares.items())
-    change = math.sqrt(off / sum(squares.values()))
-    if not math.isfinite(change):
-        return 1
-    shortest, longest = limiting_factor(1 + change), limiting_factor(max(0, 1 - change))
-    own = limiting_factor(1)
-    return min(max(common_factor(gradients, right, allowed), shortest / own), longest / own)
+class GradientLimit:
+    """A limit of the norm of all gradients, which a step leaves scaled. norm: of the reference's,
+    unscaled."""
+
+    def __init__(self, most, norm):
+        self.most, self.norm = most, norm
+
+    def factor(self, relative_norm=1):
+        norm = relative_norm * self.norm
+        return 1 if norm <= self.most else self.most / norm
+
+    def factor_of_own_norm(self, gradients, right, allowed, tolerance):
+        """Where rounding makes much of the largest gradient it changes the norm of all, and a step
+        scales by its own: all its gradients are longer or shorter by one factor than `right`, which
+        factor() has scaled. The factor is that of the gradients whose errors are small, no further
+        from 1 than `allowed` lets the norm change; 1 / factor() for a step whose norm is below the
+        limit, since it has scaled nothing."""
+        norms = {name: gradient.norm().item() for name, gradient in right.items()}
+        whole = math.hypot(*norms.values())
+        off = math.hypot(*(allowed[name] * norm for name, norm in norms.items()))
+        own = norm_of(gradients)
+        if not (0 < whole and math.isfinite(off / whole) and math.isfinite(own)):
+            return 1
+        change = off / whole
+        shortest, longest = self.factor(1 + change), self.factor(max(0, 1 - change))
+        is_limited = own >= self.most * (1 - tolerance)
+        factor = common_factor(gradients, right, allowed) if is_limited else 1 / self.factor()
+        return min(max(factor, shortest / self.factor()), longest / self.factor())
 
 
 def scale(gradients, factor):
@@ -195,13 +210,9 @@ def compare_gradients(textbook, gradients, batch, most_norm, comparison):
     allowed = {name: allowed_of_gradient(error, comparison.tolerance)
                for name, error in usual.items()}
     if most_norm > 0:
-        norm = norm_of(right)
-
-        def limiting_factor(relative_norm):
-            return min(1.0, most_norm / (relative_norm * norm + 1e-6))
-
-        scale(right, limiting_factor(1))
-        scale(right, factor_of_own_norm(gradients, right, allowed, limiting_factor))
+        limit = GradientLimit(most_norm, norm_of(right))
+        scale(right, limit.factor())
+        scale(right, limit.factor_of_own_norm(gradients, right, allowed, comparison.tolerance))
         longer = max(0.0, norm_of(gradients) / most_norm - 1)
         comparison.judge("the norm of all gradients", longer, comparison.tolerance)
     for name, gradient in right.items():

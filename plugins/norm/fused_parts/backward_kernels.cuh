@@ -1,7 +1,5 @@
 #pragma once
 
-#include <utility>
-
 #include "backward.cuh"
 #include "direct.h"
 #include "dispatch.cuh"
@@ -14,7 +12,7 @@ constexpr int backward_elements(bool centred, bool residual, Access access) {
   return centred && residual && access == Access::aligned ? many_elements : elements;
 }
 
-// The kernel for known_threads() of a row, of the candidates.
+// The kernel for known_threads() of a row; null where reads_ahead() is false of all that have them.
 template <class Scalar, bool centred, bool residual, int of_thread, int... candidates>
 auto kernel_ahead(int of_row, std::integer_sequence<int, candidates...>) {
   void (*found)(Backward<Scalar>, Layout) = nullptr;
@@ -70,8 +68,7 @@ cudaError_t Kernels<centred>::backward(const BackwardCall& call, const Plan& pla
     if constexpr (access == Access::aligned) {
       if (plan.layout.stages == 0) {
         const auto kernel = kernel_ahead<Scalar, centred, residual, of_thread>(
-            known_threads(of_thread, call.size.n_cols),
-            std::integer_sequence<int, 0, 32, 64, 128, 256, 512>());
+            known_threads(of_thread, call.size.n_cols), KnownThreads());
         if (kernel == nullptr) return cudaErrorInvalidValue;
         return launch(kernel, plan, stream, of, plan.layout);
       }

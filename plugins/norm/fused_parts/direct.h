@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "layout.h"
 
@@ -51,16 +52,18 @@ constexpr int ahead_blocks(int of_thread, int n_cols) {
   return largest_segment / of_thread / direct_block(of_thread, n_cols);
 }
 
-// Threads of a row that a backward's kernel is compiled for: it takes fewer registers and meets
-// sooner than one that learns them when it runs.
+// What a row's threads may be for a backward's kernel that is compiled for them, which takes fewer
+// registers and meets sooner; 0: for one that learns them when it runs.
+using KnownThreads = std::integer_sequence<int, 0, 32, 64, 128, 256, 512>;
+
 constexpr int known_threads(int of_thread, int n_cols) {
   const int of_row = row_threads(of_thread, n_cols);
   const bool is_power = (of_row & (of_row - 1)) == 0;
   return is_power && of_row * of_thread >= largest_segment / 8 ? of_row : 0;
 }
 
-// Backward, whether groups read the next row to registers while they work on one, without a ring. A
-// rule for what was fastest on an H200: docs/kernels/norms.md.
+// Backward, whether groups read the next row to registers while they work on one, without a ring.
+// Follows sweeps of many rows on an H200: docs/kernels/norms.md.
 constexpr bool reads_ahead(const PassKind& kind, int of_thread, int n_cols) {
   if (kind.element_size == sizeof(float) || n_cols > largest_segment) return false;
   const int of_row = row_threads(of_thread, n_cols);
@@ -73,8 +76,7 @@ constexpr bool reads_ahead(const PassKind& kind, int of_thread, int n_cols) {
   return full >= 75 && 100 * at_once * of_thread / largest_segment >= 75;
 }
 
-// Whether a kernel for so many threads of a row, or 0: one that learns them, reads rows of any
-// width ahead.
+// Whether any width's rows are read ahead by the kernel for those known threads.
 constexpr bool is_ever_ahead(const PassKind& kind, int of_thread, int of_row) {
   for (int n_cols = warp; n_cols <= largest_segment; n_cols += warp) {
     if (reads_ahead(kind, of_thread, n_cols) && known_threads(of_thread, n_cols) == of_row) {

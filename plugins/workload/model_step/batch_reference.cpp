@@ -30,18 +30,6 @@ std::int64_t sequences_at_once(const LookedAtStep& step, const std::string& pass
                                                                                             : 1;
 }
 
-// Read together: each reading waits for the device.
-std::vector<double> norms_of(const std::vector<NamedTensor>& outputs) {
-  const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> norms;
-  for (const NamedTensor& output : outputs) {
-    norms.push_back(at::linalg_vector_norm(output.tensor.detach()).to(at::kDouble));
-  }
-  const at::Tensor read = at::stack(norms).cpu();
-  const auto* const begin = read.const_data_ptr<double>();
-  return {begin, begin + read.numel()};
-}
-
 // Whether a GPU has room for a textbook model beside outputs that are there.
 bool has_room_for_model(const LookedAtStep& step, const Parts& parts) {
   const at::Device device = step.context.device;
@@ -102,6 +90,19 @@ std::vector<NamedTensor> batch_outputs_in_fp32(TextbookModel& model, const Parts
 }
 
 }  // namespace
+
+// Read together: each reading waits for the device.
+std::vector<double> norms_of(const std::vector<NamedTensor>& outputs) {
+  const at::NoGradGuard no_grad;
+  if (outputs.empty()) return {};
+  std::vector<at::Tensor> norms;
+  for (const NamedTensor& output : outputs) {
+    norms.push_back(at::linalg_vector_norm(output.tensor.detach()).to(at::kDouble));
+  }
+  const at::Tensor read = at::stack(norms).cpu();
+  const auto* const begin = read.const_data_ptr<double>();
+  return {begin, begin + read.numel()};
+}
 
 const at::Tensor* tensor_named(const std::vector<NamedTensor>& tensors, const std::string& name) {
   const auto found = std::ranges::find(tensors, name, &NamedTensor::name);

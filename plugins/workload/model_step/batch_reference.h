@@ -11,6 +11,9 @@ namespace assay::model_step {
 // Null where none has the name.
 const at::Tensor* tensor_named(const std::vector<NamedTensor>& tensors, const std::string& name);
 
+// Of each output.
+std::vector<double> norms_of(const std::vector<NamedTensor>& outputs);
+
 // A batch in parts of as many sequences as are taken at once, from a drawn one on.
 class Parts {
  public:

@@ -1,9 +1,12 @@
 #include "limited_gradients.h"
 
-#include <ATen/ops/sum.h>
+#include <ATen/ops/dot.h>
+#include <ATen/ops/stack.h>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include "batch_reference.h"
 
@@ -13,43 +16,53 @@ namespace {
 
 bool is_gradient(const NamedTensor& output) { return output.name.starts_with("grad."); }
 
-double sum_of_products(const at::Tensor& a, const at::Tensor& b) {
-  return at::sum(a * b).item<double>();
+std::vector<NamedTensor> gradients_of(const std::vector<NamedTensor>& outputs) {
+  std::vector<NamedTensor> gradients;
+  std::ranges::copy_if(outputs, std::back_inserter(gradients), is_gradient);
+  return gradients;
+}
+
+// Of the same shape and on the same device, or undefined.
+at::Tensor comparable(const std::vector<NamedTensor>& values, const NamedTensor& right) {
+  const at::Tensor* value = tensor_named(values, right.name);
+  const bool is_like = value != nullptr && value->defined() &&
+                       value->sizes() == right.tensor.sizes() &&
+                       value->device() == right.tensor.device();
+  return is_like ? *value : at::Tensor();
 }
 
 // The mean over gradients by which they are longer, weighted by how well each is known; 1 if none
 // is a number.
 double common_factor(const std::vector<NamedTensor>& values, const std::vector<NamedTensor>& right,
-                     const std::map<std::string, double>& allowed) {
+                     const std::vector<double>& norms, const AllowedErrors& allowed) {
+  std::vector<at::Tensor> products;
+  std::vector<std::pair<double, double>> squares_and_weights;
+  for (std::size_t i = 0; i < right.size(); ++i) {
+    const auto& [name, gradient] = right[i];
+    const at::Tensor value = comparable(values, right[i]);
+    if (!value.defined()) continue;
+    products.push_back(at::dot(value.flatten().to(gradient.scalar_type()), gradient.flatten()));
+    squares_and_weights.emplace_back(norms[i] * norms[i],
+                                     1 / (allowed.at(name) * allowed.at(name)));
+  }
+  if (products.empty()) return 1;
+  // Read together: each reading waits for the device.
+  const at::Tensor read = at::stack(products).to(at::kDouble).cpu();
+  const auto* product = read.const_data_ptr<double>();
   double sum = 0, weights = 0;
-  for (const NamedTensor& output : right) {
-    if (!is_gradient(output)) continue;
-    const at::Tensor* value = tensor_named(values, output.name);
-    if (value == nullptr || !value->defined()) continue;
-    if (value->sizes() != output.tensor.sizes() || value->device() != output.tensor.device()) {
-      continue;
-    }
-    const double longer =
-        sum_of_products(*value, output.tensor) / sum_of_products(output.tensor, output.tensor);
+  for (const auto& [square, weight] : squares_and_weights) {
+    const double longer = *product++ / square;
     if (!std::isfinite(longer)) continue;
-    const double weight = 1 / (allowed.at(output.name) * allowed.at(output.name));
     sum += longer * weight;
     weights += weight;
   }
   return weights > 0 ? sum / weights : 1;
 }
 
-// By how much the norm changes, relative to it, where each gradient is off by what it may.
-double largest_change_of_norm(const std::vector<NamedTensor>& right,
-                              const std::map<std::string, double>& allowed) {
-  double squares = 0, off = 0;
-  for (const NamedTensor& output : right) {
-    if (!is_gradient(output)) continue;
-    const double square = sum_of_products(output.tensor, output.tensor);
-    squares += square;
-    off += square * allowed.at(output.name) * allowed.at(output.name);
-  }
-  return std::sqrt(off / squares);
+double length_of(const std::vector<double>& norms) {
+  double squares = 0;
+  for (const double norm : norms) squares += norm * norm;
+  return std::sqrt(squares);
 }
 
 }  // namespace
@@ -59,13 +72,12 @@ double GradientLimit::factor_of(double norm_of_all) const {
 }
 
 double norm_of_gradients(const std::vector<NamedTensor>& outputs) {
-  double squares = 0;
+  std::vector<double> norms;
   for (const NamedTensor& output : outputs) {
-    if (!is_gradient(output)) continue;
-    const double norm = output.tensor.norm().item<double>();
-    squares += norm * norm;
+    if (!is_gradient(output) || !output.tensor.defined()) continue;
+    norms.push_back(output.tensor.norm().item<double>());
   }
-  return std::sqrt(squares);
+  return length_of(norms);
 }
 
 void scale_gradients(std::vector<NamedTensor>& outputs, double factor) {
@@ -76,13 +88,23 @@ void scale_gradients(std::vector<NamedTensor>& outputs, double factor) {
 }
 
 double factor_of_own_norm(const GradientLimit& limit, const std::vector<NamedTensor>& values,
-                          const std::vector<NamedTensor>& right,
-                          const std::map<std::string, double>& allowed) {
-  const double change = largest_change_of_norm(right, allowed);
-  if (!std::isfinite(change)) return 1;
+                          const std::vector<NamedTensor>& right, const AllowedErrors& allowed,
+                          double tolerance) {
+  const std::vector<NamedTensor> gradients = gradients_of(right);
+  const std::vector<double> norms = norms_of(gradients);
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < norms.size(); ++i) {
+    errors.push_back(allowed.at(gradients[i].name) * norms[i]);
+  }
+  const double change = length_of(errors) / length_of(norms);
+  const double own = norm_of_gradients(values);
+  if (!std::isfinite(change) || !std::isfinite(own)) return 1;
   const double shortest = limit.factor_of(limit.norm * (1 + change)) / limit.factor();
   const double longest = limit.factor_of(limit.norm * std::max(0.0, 1 - change)) / limit.factor();
-  return std::clamp(common_factor(values, right, allowed), shortest, longest);
+  const bool is_limited = own >= limit.most * (1 - tolerance);
+  const double factor =
+      is_limited ? common_factor(values, gradients, norms, allowed) : 1 / limit.factor();
+  return std::clamp(factor, shortest, longest);
 }
 
 }  // namespace assay::model_step

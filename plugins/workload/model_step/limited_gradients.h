@@ -8,6 +8,9 @@
 
 namespace assay::model_step {
 
+// How far each output may be off, relative to it.
+using AllowedErrors = std::map<std::string, double>;
+
 // An optimizer's limit of the norm of all gradients, which it leaves scaled.
 struct GradientLimit {
   double most;
@@ -17,17 +20,17 @@ struct GradientLimit {
   double factor() const { return factor_of(norm); }
 };
 
-// Of all outputs that are gradients together.
+// Of all gradients among the outputs together.
 double norm_of_gradients(const std::vector<NamedTensor>& outputs);
 void scale_gradients(std::vector<NamedTensor>& outputs, double factor);
 
-// By how much those of a step may be longer than `right`, scaled by the limit's factor: they are
-// limited by a norm of their own. Where rounding makes much of the largest gradient it changes that
-// norm, and so the length of all others. It is the factor by which those that are known best are
-// longer, as far as the norm can change. `allowed`: how far each gradient may be off, relative to
-// it.
+// Where rounding makes much of the largest gradient it changes the norm of all, and a step scales
+// by its own: all its gradients are longer or shorter by one factor than `right`, which the
+// limit's factor has scaled. The factor is that of the gradients whose errors are small, no further
+// from 1 than `allowed` lets the norm change; 1 / factor() for a step whose norm is below the
+// limit, since it has scaled nothing. tolerance: of a norm at the limit.
 double factor_of_own_norm(const GradientLimit& limit, const std::vector<NamedTensor>& values,
-                          const std::vector<NamedTensor>& right,
-                          const std::map<std::string, double>& allowed);
+                          const std::vector<NamedTensor>& right, const AllowedErrors& allowed,
+                          double tolerance);
 
 }  // namespace assay::model_step

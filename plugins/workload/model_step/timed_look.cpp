@@ -94,8 +94,8 @@ double allowed_of_gradient(double usual, double tolerance) {
          floor;
 }
 
-UsualErrors allowed_of_gradients(const UsualErrors& usual, double tolerance) {
-  UsualErrors allowed;
+AllowedErrors allowed_of_gradients(const UsualErrors& usual, double tolerance) {
+  AllowedErrors allowed;
   for (const auto& [name, error] : usual) allowed[name] = allowed_of_gradient(error, tolerance);
   return allowed;
 }
@@ -132,10 +132,11 @@ Verification compare_outputs(const LookedAtStep& step, const std::vector<NamedTe
   return training::left_out("gradients have overflown, and the step is skipped");
 }
 
-// Those of a step, which has limited their norm.
+// Of all gradients of a step that limits it.
 void compare_norm(const LookedAtStep& step, const GradientLimit& limit, Verification& found) {
+  if (!found.checked) return;
   const double norm = norm_of_gradients(step.values);
-  if (!std::isfinite(norm) || norm <= limit.most) return;
+  if (!(norm > limit.most)) return;
   reference::compare(found, "the norm of all gradients", at::tensor(norm, at::kDouble),
                      at::tensor(limit.most, at::kDouble),
                      reference::tolerance(step.context.precision));
@@ -190,6 +191,7 @@ Verification compare_batch(const LookedAtStep& step, const Parts& parts, BatchRe
       scale_gradients(right.outputs, limit->factor());
     }
     found = compare_outputs(step, right.outputs, expected);
+    if (limit) compare_norm(step, *limit, found);
   });
   if (!made.ok()) return training::left_out(made.reason);
   if (training::all_ranks(group, device, passes(found))) return found;
@@ -201,11 +203,12 @@ Verification compare_batch(const LookedAtStep& step, const Parts& parts, BatchRe
   Verification again;
   made = on_all_ranks([&] {
     if (limit) scale_gradients(usual, limit->factor());
-    const UsualErrors errors = usual_errors(usual, right.outputs);
+    const UsualErrors errors = usual_errors(std::exchange(usual, {}), right.outputs);
     if (limit) {
       const double tolerance = reference::tolerance(step.context.precision);
-      scale_gradients(right.outputs, factor_of_own_norm(*limit, step.values, right.outputs,
-                                                        allowed_of_gradients(errors, tolerance)));
+      const AllowedErrors allowed = allowed_of_gradients(errors, tolerance);
+      scale_gradients(right.outputs,
+                      factor_of_own_norm(*limit, step.values, right.outputs, allowed, tolerance));
     }
     again = compare_outputs(step, right.outputs, errors);
     if (limit) compare_norm(step, *limit, again);

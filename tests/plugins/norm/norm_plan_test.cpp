@@ -227,16 +227,36 @@ TEST(NormPlan, BackwardsIn16BitReadAheadWhereRowsFillThreadsAndThreadsAMultiproc
   EXPECT_EQ(widths({.centred = true, .element_size = 4}, 16), none);
 }
 
-// 64 to 512 threads of 16 columns, 32 to 256 of 32: where these are a power of two.
-TEST(NormPlan, KernelsKnowTheThreadsOfRowsFromHalfATo8ThousandColumns) {
-  EXPECT_EQ(norm_parts::known_threads(16, 512), 0);
+TEST(NormPlan, KernelsKnowThreadsThatAreAPowerOfTwo) {
+  EXPECT_EQ(norm_parts::known_threads(16, 512), 0) << "one warp";
   EXPECT_EQ(norm_parts::known_threads(16, 520), 64);
   EXPECT_EQ(norm_parts::known_threads(16, 1024), 64);
   EXPECT_EQ(norm_parts::known_threads(16, 1032), 0) << "96 threads";
   EXPECT_EQ(norm_parts::known_threads(16, 2048), 128);
   EXPECT_EQ(norm_parts::known_threads(16, 8192), 512);
   EXPECT_EQ(norm_parts::known_threads(32, 1024), 32);
-  EXPECT_EQ(norm_parts::known_threads(32, 4096), 128);
+  EXPECT_EQ(norm_parts::known_threads(32, 3072), 0) << "96 threads";
+  EXPECT_EQ(norm_parts::known_threads(32, 8192), 256);
+}
+
+template <int... threads>
+bool holds(std::integer_sequence<int, threads...>, int of_row) {
+  return ((threads == of_row) || ...);
+}
+
+TEST(NormPlan, EveryRowThatIsReadAheadHasAKernel) {
+  for (const bool centred : {false, true}) {
+    for (const bool adds : {false, true}) {
+      const norm_parts::PassKind kind = {.centred = centred, .adds = adds, .element_size = 2};
+      const int of_thread = centred && adds ? 32 : 16;
+      for (int n_cols = 8; n_cols <= 8192; n_cols += 8) {
+        if (!norm_parts::reads_ahead(kind, of_thread, n_cols)) continue;
+        const int of_row = norm_parts::known_threads(of_thread, n_cols);
+        ASSERT_TRUE(norm_parts::is_ever_ahead(kind, of_thread, of_row)) << n_cols;
+        ASSERT_TRUE(holds(norm_parts::KnownThreads(), of_row)) << n_cols;
+      }
+    }
+  }
 }
 
 TEST(NormPlan, ARowThatNoClusterHoldsHasNone) {
