@@ -159,10 +159,10 @@ def common_factor(gradients, right, allowed):
 
 class GradientLimit:
     """A limit of the norm of all gradients, which a step leaves scaled. norm: of the reference's,
-    unscaled."""
+    unscaled. of_values: of those that the step has left."""
 
-    def __init__(self, most, norm):
-        self.most, self.norm = most, norm
+    def __init__(self, most, norm, of_values):
+        self.most, self.norm, self.of_values = most, norm, of_values
 
     def factor(self, relative_norm=1):
         norm = relative_norm * self.norm
@@ -177,12 +177,11 @@ class GradientLimit:
         norms = {name: gradient.norm().item() for name, gradient in right.items()}
         whole = math.hypot(*norms.values())
         off = math.hypot(*(allowed[name] * norm for name, norm in norms.items()))
-        own = norm_of(gradients)
-        if not (0 < whole and math.isfinite(off / whole) and math.isfinite(own)):
+        if not (0 < whole and math.isfinite(off / whole) and math.isfinite(self.of_values)):
             return 1
         change = off / whole
         shortest, longest = self.factor(1 + change), self.factor(max(0, 1 - change))
-        is_limited = own >= self.most * (1 - tolerance)
+        is_limited = self.of_values >= self.most * (1 - tolerance)
         factor = common_factor(gradients, right, allowed) if is_limited else 1 / self.factor()
         return min(max(factor, shortest / self.factor()), longest / self.factor())
 
@@ -210,10 +209,10 @@ def compare_gradients(textbook, gradients, batch, most_norm, comparison):
     allowed = {name: allowed_of_gradient(error, comparison.tolerance)
                for name, error in usual.items()}
     if most_norm > 0:
-        limit = GradientLimit(most_norm, norm_of(right))
+        limit = GradientLimit(most_norm, norm_of(right), norm_of(gradients))
         scale(right, limit.factor())
         scale(right, limit.factor_of_own_norm(gradients, right, allowed, comparison.tolerance))
-        longer = max(0.0, norm_of(gradients) / most_norm - 1)
+        longer = max(0.0, limit.of_values / most_norm - 1)
         comparison.judge("the norm of all gradients", longer, comparison.tolerance)
     for name, gradient in right.items():
         comparison.judge(f"grad.{name}", relative(gradients[name], gradient), allowed[name],

@@ -76,23 +76,25 @@ constexpr bool reads_ahead(const PassKind& kind, int of_thread, int n_cols) {
   return full >= 75 && 100 * at_once * of_thread / largest_segment >= 75;
 }
 
-// Whether any width's rows are read ahead by the kernel for those known threads.
-constexpr bool is_ever_ahead(const PassKind& kind, int of_thread, int of_row) {
+// Whether it holds of any width of a block's rows. Every choice spans a multiple of 32.
+template <class Holds>
+constexpr bool holds_of_any_width(const Holds& holds) {
   for (int n_cols = warp; n_cols <= largest_segment; n_cols += warp) {
-    if (reads_ahead(kind, of_thread, n_cols) && known_threads(of_thread, n_cols) == of_row) {
-      return true;
-    }
+    if (holds(n_cols)) return true;
   }
   return false;
 }
 
-// Whether a forward's rows of any width have so many columns a thread. Each choice spans more than
-// 32 widths.
+// Whether any width's rows are read ahead by the kernel for those known threads.
+constexpr bool is_ever_ahead(const PassKind& kind, int of_thread, int of_row) {
+  return holds_of_any_width([&](int n_cols) {
+    return reads_ahead(kind, of_thread, n_cols) && known_threads(of_thread, n_cols) == of_row;
+  });
+}
+
+// Whether a forward's rows of any width have so many columns a thread.
 constexpr bool is_ever_direct(const PassKind& kind, int of_thread) {
-  for (int n_cols = warp; n_cols <= largest_segment; n_cols += warp) {
-    if (direct_elements(kind, n_cols) == of_thread) return true;
-  }
-  return false;
+  return holds_of_any_width([&](int n_cols) { return direct_elements(kind, n_cols) == of_thread; });
 }
 
 }  // namespace assay::norm_parts

@@ -30,8 +30,8 @@ Plan plan_directly(int of_thread, std::int64_t rows, int n_cols, float eps) {
   layout.n_cols = n_cols;
   layout.eps = eps;
   layout.threads = row_threads(of_thread, n_cols);
-  made.block_threads = direct_block(of_thread, n_cols);
-  layout.groups = made.block_threads / layout.threads;
+  layout.groups = groups_of_block(layout.threads);
+  made.block_threads = layout.threads * layout.groups;
   layout.blocks = ceil_div(rows, layout.groups);
   return made;
 }

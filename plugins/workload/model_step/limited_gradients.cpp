@@ -97,11 +97,10 @@ double factor_of_own_norm(const GradientLimit& limit, const std::vector<NamedTen
     errors.push_back(allowed.at(gradients[i].name) * norms[i]);
   }
   const double change = length_of(errors) / length_of(norms);
-  const double own = norm_of_gradients(values);
-  if (!std::isfinite(change) || !std::isfinite(own)) return 1;
+  if (!std::isfinite(change) || !std::isfinite(limit.of_values)) return 1;
   const double shortest = limit.factor_of(limit.norm * (1 + change)) / limit.factor();
   const double longest = limit.factor_of(limit.norm * std::max(0.0, 1 - change)) / limit.factor();
-  const bool is_limited = own >= limit.most * (1 - tolerance);
+  const bool is_limited = limit.of_values >= limit.most * (1 - tolerance);
   const double factor =
       is_limited ? common_factor(values, gradients, norms, allowed) : 1 / limit.factor();
   return std::clamp(factor, shortest, longest);

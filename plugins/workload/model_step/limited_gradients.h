@@ -14,7 +14,8 @@ using AllowedErrors = std::map<std::string, double>;
 // An optimizer's limit of the norm of all gradients, which it leaves scaled.
 struct GradientLimit {
   double most;
-  double norm;  // of the reference's gradients, unscaled
+  double norm;       // of the reference's gradients, unscaled
+  double of_values;  // of those that the step has left
 
   double factor_of(double norm_of_all) const;
   double factor() const { return factor_of(norm); }

@@ -101,9 +101,9 @@ AllowedErrors allowed_of_gradients(const UsualErrors& usual, double tolerance) {
 }
 
 // With the gradients of the reference, or where they have overflown in the loss alone. `usual`: the
-// errors of textbook operations over the batch.
+// errors of textbook operations over the batch. limit: of a step that has one.
 Verification compare_outputs(const LookedAtStep& step, const std::vector<NamedTensor>& right,
-                             UsualErrors usual) {
+                             UsualErrors usual, const std::optional<GradientLimit>& limit) {
   const PrecisionPolicy& precision = step.context.precision;
   const double tolerance = reference::tolerance(precision);
   // Without loss scaling only what the reference itself makes of a training step may overflow.
@@ -118,6 +118,11 @@ Verification compare_outputs(const LookedAtStep& step, const std::vector<NamedTe
     reference::compare(found, name, value == nullptr ? at::Tensor() : *value, output,
                        gradient ? allowed_of_gradient(usual[name], tolerance) : tolerance);
   }
+  if (limit && !skipped && limit->of_values > limit->most) {
+    reference::compare(found, "the norm of all gradients",
+                       at::tensor(limit->of_values, at::kDouble),
+                       at::tensor(limit->most, at::kDouble), tolerance);
+  }
   if (const auto of_worst = usual.find(found.worst); of_worst != usual.end()) {
     found.textbook = of_worst->second;
   }
@@ -130,16 +135,6 @@ Verification compare_outputs(const LookedAtStep& step, const std::vector<NamedTe
             .worst = "a gradient, which overflows at a loss scale below 1,"};
   }
   return training::left_out("gradients have overflown, and the step is skipped");
-}
-
-// Of all gradients of a step that limits it.
-void compare_norm(const LookedAtStep& step, const GradientLimit& limit, Verification& found) {
-  if (!found.checked) return;
-  const double norm = norm_of_gradients(step.values);
-  if (!(norm > limit.most)) return;
-  reference::compare(found, "the norm of all gradients", at::tensor(norm, at::kDouble),
-                     at::tensor(limit.most, at::kDouble),
-                     reference::tolerance(step.context.precision));
 }
 
 // A rank's gradients are the mean of all ranks', whose errors may be another's.
@@ -187,11 +182,12 @@ Verification compare_batch(const LookedAtStep& step, const Parts& parts, BatchRe
   Verification found;
   Status made = on_all_ranks([&] {
     if (step.pass == "train_step" && most > 0) {
-      limit = {.most = most, .norm = norm_of_gradients(right.outputs)};
+      limit = {.most = most,
+               .norm = norm_of_gradients(right.outputs),
+               .of_values = norm_of_gradients(step.values)};
       scale_gradients(right.outputs, limit->factor());
     }
-    found = compare_outputs(step, right.outputs, expected);
-    if (limit) compare_norm(step, *limit, found);
+    found = compare_outputs(step, right.outputs, expected, limit);
   });
   if (!made.ok()) return training::left_out(made.reason);
   if (training::all_ranks(group, device, passes(found))) return found;
@@ -210,8 +206,7 @@ Verification compare_batch(const LookedAtStep& step, const Parts& parts, BatchRe
       scale_gradients(right.outputs,
                       factor_of_own_norm(*limit, step.values, right.outputs, allowed, tolerance));
     }
-    again = compare_outputs(step, right.outputs, errors);
-    if (limit) compare_norm(step, *limit, again);
+    again = compare_outputs(step, right.outputs, errors, limit);
   });
   return made.ok() ? again : found;
 }
