@@ -82,7 +82,7 @@ std::vector<NormShape> norm_layouts() {
 
 std::vector<NormShape> norm_magnitudes() {
   std::vector<NormShape> shapes;
-  for (const std::int64_t columns : {4, 64, 129}) {
+  for (const std::int64_t columns : {4, 64, 129, 1600}) {
     for (const auto values : {NormValues::tiny, NormValues::large, NormValues::constant,
                               NormValues::zero, NormValues::offset, NormValues::one_large}) {
       shapes.push_back({.sizes = {7, columns}, .values = values});

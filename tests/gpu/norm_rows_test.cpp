@@ -46,7 +46,8 @@ class NormRows : public testing::TestWithParam<NormOfRows> {
 
   NormInputs inputs(std::int64_t rows, std::int64_t columns) const {
     NormInputs in;
-    in.x = random({rows, columns}, 23).requires_grad_();
+    // Around a mean that is not 0, or a count of columns that is wrong would not show.
+    in.x = (random({rows, columns}, 23) + 2).requires_grad_();
     in.weight = (random({columns}, 24).to(at::kFloat) * 0.1 + 1).requires_grad_();
     if (centred_) in.bias = random({columns}, 25).to(at::kFloat).requires_grad_();
     return in;
@@ -100,7 +101,8 @@ TEST_P(NormRows, ForwardsOfAnyWidthAgreeWithFloat64) {
     EXPECT_LT(reference::relative_error(found, right), tolerance);
     EXPECT_LT(reference::relative_error(end_of(found), end_of(right)), tolerance);
   };
-  for (const std::int64_t columns : {264, 768, 1000, 1024, 1600, 2560, 4096, 6400, 8192}) {
+  for (const std::int64_t columns :
+       {264, 768, 1000, 1024, 1600, 2560, 3600, 4096, 6400, 7800, 8192}) {
     for (const char* weights : {"fp32", "of the input's dtype", "beginning elsewhere"}) {
       SCOPED_TRACE(fmt::format("{} columns, weights {}", columns, weights));
       const at::NoGradGuard no_grad;
@@ -132,7 +134,7 @@ TEST_P(NormRows, BackwardsOfAnyWidthAgreeWithFloat64) {
     EXPECT_LT(reference::relative_error(found, right), reference::tolerance(GetParam().dtype));
   };
   for (const std::int64_t columns :
-       {8, 264, 768, 1000, 1001, 1024, 1280, 1984, 2560, 4096, 6400, 8192, 8200}) {
+       {8, 264, 768, 1000, 1001, 1024, 1280, 1984, 2560, 3600, 4096, 6400, 7800, 8192, 8200}) {
     for (const std::int64_t rows : {1, 3, 529, 1'500}) {
       SCOPED_TRACE(fmt::format("{} rows of {} columns", rows, columns));
       NormInputs in = inputs(rows, columns);

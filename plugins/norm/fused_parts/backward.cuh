@@ -188,10 +188,7 @@ __global__ __launch_bounds__(most_threads(elements, Access::aligned)) void backw
 
   Layout layout = given;
   layout.cluster = 1;  // known here, it leaves registers that code for clusters would take
-  if constexpr (of_row > 0) {
-    layout.threads = of_row;
-    layout.groups = groups_of_block(of_row);
-  }
+  if constexpr (of_row > 0) know_threads(layout, of_row);
   using Row = KeptRow<Scalar, residual ? 3 : 2, elements>;
   using Group = RowGroup<elements, Row::wide, Access::aligned, Meeting::block>;
   Group me(layout, exchange, rows_in_turn(layout));

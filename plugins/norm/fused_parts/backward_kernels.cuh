@@ -13,19 +13,16 @@ constexpr int backward_elements(bool centred, bool residual, Access access) {
 }
 
 // The kernel for known_threads() of a row; null where reads_ahead() is false of all that have them.
-template <class Scalar, bool centred, bool residual, int of_thread, int... candidates>
-auto kernel_ahead(int of_row, std::integer_sequence<int, candidates...>) {
+template <class Scalar, bool centred, bool residual, int of_thread>
+auto kernel_ahead(int of_row) {
   void (*found)(Backward<Scalar>, Layout) = nullptr;
-  const auto consider = [&]<int candidate>() {
+  with_known_threads(of_row, KnownThreads(), [&]<int known>() {
     constexpr PassKind kind = {
         .centred = centred, .adds = residual, .element_size = sizeof(Scalar)};
-    if constexpr (is_ever_ahead(kind, of_thread, candidate)) {
-      if (of_row == candidate) {
-        found = backward_ahead<Scalar, centred, residual, of_thread, candidate>;
-      }
+    if constexpr (is_ever_ahead(kind, of_thread, known)) {
+      found = backward_ahead<Scalar, centred, residual, of_thread, known>;
     }
-  };
-  (consider.template operator()<candidates>(), ...);
+  });
   return found;
 }
 
@@ -68,7 +65,7 @@ cudaError_t Kernels<centred>::backward(const BackwardCall& call, const Plan& pla
     if constexpr (access == Access::aligned) {
       if (plan.layout.stages == 0) {
         const auto kernel = kernel_ahead<Scalar, centred, residual, of_thread>(
-            known_threads(of_thread, call.size.n_cols), KnownThreads());
+            known_threads(of_thread, call.size.n_cols));
         if (kernel == nullptr) return cudaErrorInvalidValue;
         return launch(kernel, plan, stream, of, plan.layout);
       }

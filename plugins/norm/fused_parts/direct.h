@@ -52,8 +52,8 @@ constexpr int ahead_blocks(int of_thread, int n_cols) {
   return largest_segment / of_thread / direct_block(of_thread, n_cols);
 }
 
-// What a row's threads may be for a backward's kernel that is compiled for them, which takes fewer
-// registers and meets sooner; 0: for one that learns them when it runs.
+// What a row's threads may be for a kernel that is compiled for them, which takes fewer registers
+// and meets sooner; 0: for one that learns them when it runs.
 using KnownThreads = std::integer_sequence<int, 0, 32, 64, 128, 256, 512>;
 
 constexpr int known_threads(int of_thread, int n_cols) {
@@ -62,18 +62,27 @@ constexpr int known_threads(int of_thread, int n_cols) {
   return is_power && of_row * of_thread >= largest_segment / 8 ? of_row : 0;
 }
 
+// Makes constant for the compiler what a row's threads determine; no cluster shares the row.
+constexpr void know_threads(Layout& layout, int of_row) {
+  layout.cluster = 1;
+  layout.threads = of_row;
+  layout.groups = groups_of_block(of_row);
+}
+
+// Calls call<threads>() with a row's threads as a constant, if they are among those.
+template <class Call, int... threads>
+void with_known_threads(int of_row, std::integer_sequence<int, threads...>, const Call& call) {
+  ((of_row == threads ? call.template operator()<threads>() : void()), ...);
+}
+
 // Backward, whether groups read the next row to registers while they work on one, without a ring.
 // Follows sweeps of many rows on an H200: docs/kernels/norms.md.
 constexpr bool reads_ahead(const PassKind& kind, int of_thread, int n_cols) {
   if (kind.element_size == sizeof(float) || n_cols > largest_segment) return false;
-  const int of_row = row_threads(of_thread, n_cols);
-  const int full = filled(of_thread, n_cols);
-  const bool fills_known = known_threads(of_thread, n_cols) > 0 && full >= 90;
-  if (kind.centred) return !kind.adds || (fills_known && n_cols <= largest_segment / 2);
-  if (of_row == warp) return true;
-  if (!kind.adds) return fills_known;
+  if (kind.centred) return !kind.adds || known_threads(of_thread, n_cols) > 0;
+  if (!kind.adds && n_cols > largest_segment / 8 && n_cols <= largest_segment / 2) return false;
   const int at_once = ahead_blocks(of_thread, n_cols) * direct_block(of_thread, n_cols);
-  return full >= 75 && 100 * at_once * of_thread / largest_segment >= 75;
+  return 100 * at_once * of_thread / largest_segment >= 75;
 }
 
 // Whether it holds of any width of a block's rows. Every choice spans a multiple of 32.
@@ -95,6 +104,15 @@ constexpr bool is_ever_ahead(const PassKind& kind, int of_thread, int of_row) {
 // Whether a forward's rows of any width have so many columns a thread.
 constexpr bool is_ever_direct(const PassKind& kind, int of_thread) {
   return holds_of_any_width([&](int n_cols) { return direct_elements(kind, n_cols) == of_thread; });
+}
+
+// Whether LayerNorm's forwards of any width have those known threads. RMSNorm's gain nothing by
+// them.
+constexpr bool is_ever_known(const PassKind& kind, int of_thread, int of_row) {
+  return kind.centred && holds_of_any_width([&](int n_cols) {
+           return direct_elements(kind, n_cols) == of_thread &&
+                  known_threads(of_thread, n_cols) == of_row;
+         });
 }
 
 }  // namespace assay::norm_parts

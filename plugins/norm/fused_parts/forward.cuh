@@ -139,12 +139,15 @@ __global__ __launch_bounds__(most_threads(elements, access),
   forward_rows<centred>(of, me, rows, weights, biases);
 }
 
-// Of one row a group, without a ring. `Weight` is the dtype of weight and bias.
-template <class Scalar, class Addend, class Weight, bool centred, int elements>
+// Of one row a group, without a ring. `Weight` is the dtype of weight and bias; of_row: a row's
+// threads, or 0 if the layout tells them.
+template <class Scalar, class Addend, class Weight, bool centred, int elements, int of_row>
 __global__ __launch_bounds__(largest_direct_block) void forward_directly(
-    const Forward<Scalar, Addend> of, const Layout layout) {
+    const Forward<Scalar, Addend> of, const Layout given) {
   constexpr int wide = width<Scalar>;
   __shared__ Exchange exchange;
+  Layout layout = given;
+  if constexpr (of_row > 0) know_threads(layout, of_row);
   using Group = RowGroup<elements, wide, Access::aligned, Meeting::block>;
   Group me(layout, exchange, one_row(layout));
   if (me.rows.first >= layout.rows) me.have_no_columns();

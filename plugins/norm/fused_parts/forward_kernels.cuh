@@ -84,14 +84,29 @@ class ForwardLaunch {
     if constexpr (is_chosen) {
       const Size& size = call_.size;
       const Plan made = plan_directly(of_thread, size.rows, size.n_cols, size.eps);
-      if (call_.weight.dtype != Dtype::fp32) {
-        return launch(forward_directly<Scalar, Addend, Scalar, centred, of_thread>, made, stream_,
-                      of, made.layout);
-      }
-      return launch(forward_directly<Scalar, Addend, float, centred, of_thread>, made, stream_, of,
-                    made.layout);
+      const auto kernel = call_.weight.dtype == Dtype::fp32
+                              ? kernel_directly<of_thread, Scalar, Addend, float>()
+                              : kernel_directly<of_thread, Scalar, Addend, Scalar>();
+      return launch(kernel, made, stream_, of, made.layout);
     }
     return cudaErrorInvalidValue;
+  }
+
+  // One compiled for known_threads() of the row where there is one: with weights in fp32 and an
+  // addend of the rows' dtype.
+  template <int of_thread, class Scalar, class Addend, class Weight>
+  auto kernel_directly() const {
+    auto found = forward_directly<Scalar, Addend, Weight, centred, of_thread, 0>;
+    if constexpr (std::is_same_v<Scalar, Addend> && std::is_same_v<Weight, float>) {
+      const int of_row = known_threads(of_thread, call_.size.n_cols);
+      with_known_threads(of_row, KnownThreads(), [&]<int known>() {
+        if constexpr (is_ever_known(kind<Scalar>(false), of_thread, known) ||
+                      is_ever_known(kind<Scalar>(true), of_thread, known)) {
+          found = forward_directly<Scalar, Addend, Weight, centred, of_thread, known>;
+        }
+      });
+    }
+    return found;
   }
 
   template <class Scalar, class Addend>

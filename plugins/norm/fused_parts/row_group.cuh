@@ -251,7 +251,9 @@ struct RowGroup {
   }
   // Counts the columns of the warps whose parts `moments` puts together.
   __device__ void count_columns() {
-    if (end - begin == segment()) {
+    // Not of `end`, a minimum: where segment() is a constant, ptxas 13.0 takes which of the two it
+    // was the wrong way round (VIMNMX.RELU and its predicate).
+    if (begin == 0 && layout.n_cols - first_column >= segment()) {
       warp_columns = warp * elements;
       other_columns = other_warp() < layout.threads / warp ? warp_columns : 0.f;
       return;

@@ -204,9 +204,10 @@ TEST(NormPlan, BlocksThatReadAheadAreNoMoreThanRunAtOnce) {
   }
 }
 
-// 16 columns a thread: 64 threads have a row of 768 columns, which fills three quarters of them,
-// 320 of 5,120, of which a multiprocessor has one row at once, five eighths of what it can have.
-TEST(NormPlan, BackwardsIn16BitReadAheadWhereRowsFillThreadsAndThreadsAMultiprocessor) {
+// 16 columns a thread: 320 threads have a row of 5,120 columns, of which a multiprocessor has one
+// at once, five eighths of what it can have. 32 a thread: 96 have one of 3,072, which none is
+// compiled for.
+TEST(NormPlan, BackwardsIn16BitReadAheadWhereThatIsFaster) {
   const std::vector<int> all = {256,  512,  768,  1024, 1280, 1536, 2048,
                                 3072, 4096, 5120, 6400, 8192, 8200};
   const auto widths = [&](const norm_parts::PassKind& kind, int of_thread) {
@@ -219,8 +220,8 @@ TEST(NormPlan, BackwardsIn16BitReadAheadWhereRowsFillThreadsAndThreadsAMultiproc
   const std::vector<int> none, but_clusters(all.begin(), all.end() - 1);
   EXPECT_EQ(widths({.centred = true, .element_size = 2}, 16), but_clusters);
   EXPECT_EQ(widths({.centred = true, .adds = true, .element_size = 2}, 32),
-            std::vector<int>({1024, 2048, 4096}));
-  EXPECT_EQ(widths({.element_size = 2}, 16), std::vector<int>({256, 512, 1024, 2048, 4096, 8192}));
+            std::vector<int>({256, 512, 768, 1024, 1280, 1536, 2048, 4096, 8192}));
+  EXPECT_EQ(widths({.element_size = 2}, 16), std::vector<int>({256, 512, 768, 1024, 6400, 8192}));
   EXPECT_EQ(widths({.adds = true, .element_size = 2}, 16),
             std::vector<int>({256, 512, 768, 1024, 1280, 1536, 2048, 3072, 4096, 6400, 8192}));
   EXPECT_EQ(widths({.element_size = 4}, 16), none);
@@ -251,6 +252,18 @@ TEST(NormPlan, EveryRowThatIsReadAheadHasAKernel) {
       if (!norm_parts::reads_ahead(kind, of_thread, n_cols)) continue;
       const int of_row = norm_parts::known_threads(of_thread, n_cols);
       ASSERT_TRUE(norm_parts::is_ever_ahead(kind, of_thread, of_row)) << n_cols;
+      ASSERT_TRUE(holds(norm_parts::KnownThreads(), of_row)) << n_cols;
+    }
+  }
+}
+
+TEST(NormPlan, LayerNormsForwardsHaveAKernelForTheirThreads) {
+  for (const norm_parts::PassKind kind : pass_kinds) {
+    for (int n_cols = 4; n_cols <= 8192; n_cols += 4) {
+      const int of_thread = norm_parts::direct_elements(kind, n_cols);
+      if (of_thread == 0) continue;
+      const int of_row = norm_parts::known_threads(of_thread, n_cols);
+      ASSERT_EQ(norm_parts::is_ever_known(kind, of_thread, of_row), kind.centred) << n_cols;
       ASSERT_TRUE(holds(norm_parts::KnownThreads(), of_row)) << n_cols;
     }
   }
