@@ -157,14 +157,22 @@ void TrainingState::unscale(const std::vector<at::Tensor>& gradients) {
 }
 
 at::Tensor TrainingState::gradient_norm() const {
+  std::vector<at::Tensor> gradients;
+  for (const Slice& slice : slices_) {
+    if (slice.values.grad().defined()) gradients.push_back(slice.values.grad());
+  }
+  return norm_of(gradients);
+}
+
+at::Tensor TrainingState::norm_of(const std::vector<at::Tensor>& gradients) const {
   const at::NoGradGuard no_grad;
   const auto options = at::TensorOptions().device(device()).dtype(at::kFloat);
   at::Tensor own = at::zeros({1}, options);
   at::Tensor shared = at::zeros({1}, options);
+  std::size_t next = 0;
   for (const Slice& slice : slices_) {
-    const auto& gradient = slice.values.grad();
-    if (!gradient.defined()) continue;
-    (slice.replicated ? shared : own).add_(gradient.to(at::kFloat).square().sum());
+    if (!slice.values.grad().defined()) continue;
+    (slice.replicated ? shared : own).add_(gradients[next++].to(at::kFloat).square().sum());
   }
   if (is_sharded_) communication_.sum_over_owners(own);
   return (own + shared).sqrt().squeeze();
@@ -213,8 +221,8 @@ OptimizerInputs TrainingState::optimizer_inputs() {
   return in;
 }
 
-// What a variant keeps is unscaled as its wide copies were.
-void TrainingState::unscale_kept(const std::vector<at::Tensor>& wide) const {
+// What a variant keeps is unscaled and limited as its wide copies were.
+void TrainingState::refresh_kept_gradients(const std::vector<at::Tensor>& wide) const {
   std::size_t next = 0;
   for (std::size_t i = 0; i < slices_.size(); ++i) {
     const at::Tensor& kept = slices_[i].values.grad();
@@ -243,10 +251,10 @@ void TrainingState::step(const Ops& ops) {
   if (scale_.defined()) {
     unscale(in.gradients);
     in.found_inf = found_inf_;
-    if (keeps_gradients_) unscale_kept(in.gradients);
   }
-  if (in.max_grad_norm > 0 && is_sharded_) in.grad_norm = gradient_norm();
+  if (in.max_grad_norm > 0 && is_sharded_) in.grad_norm = norm_of(in.gradients);
   if (!in.parameters.empty()) ops.optimizer(in);
+  if (scale_.defined() && keeps_gradients_) refresh_kept_gradients(in.gradients);
   if (keeps_copies_ && wants_masters_) refresh_kept_copies();
   if (!scale_.defined()) return;
   skipped_.add_(found_inf_);

@@ -81,7 +81,9 @@ class TrainingState {
   // As the optimizer gets it.
   at::Tensor gradient_of(std::size_t slice);
   OptimizerInputs optimizer_inputs();
-  void unscale_kept(const std::vector<at::Tensor>& wide) const;
+  void refresh_kept_gradients(const std::vector<at::Tensor>& wide) const;
+  // Of the slices that have a gradient, in their order: theirs, or wide copies.
+  at::Tensor norm_of(const std::vector<at::Tensor>& gradients) const;
   void refresh_kept_copies() const;
   at::Device device() const;
 

@@ -92,10 +92,10 @@ class HalfOfEverything final : public Communication {
 };
 
 struct Sharded {
-  explicit Sharded(double others, PrecisionPolicy policy = {})
+  explicit Sharded(double others, PrecisionPolicy policy = {}, AdamWSettings settings = {})
       : shards(std::make_shared<HalfOfEverything>(others, policy.parameters)),
         guard(shards),
-        state(two_parameters(), policy, &guard) {}
+        state(two_parameters(), policy, &guard, settings) {}
 
   std::shared_ptr<HalfOfEverything> shards;
   detail::CommunicationGuard guard;
@@ -362,6 +362,18 @@ TEST(MasterCopies, OfSlicesLeaveGradientsWhereTheVariantKeepsThem) {
     sharded.state.step(model::textbook_ops());
   }
   EXPECT_LT(own[2].item<double>(), 3);
+}
+
+// A norm of 3, limited to 1.5.
+TEST(MasterCopies, LimitTheGradientsThatAVariantKeeps) {
+  PrecisionPolicy policy = bf16_weights(true);
+  policy.loss_scaling = true;
+  policy.initial_loss_scale = 64;
+  Sharded sharded(0, policy, {.max_grad_norm = 1.5});
+  const at::Tensor gradient = sharded.shards->own().grad();
+  gradient.copy_(at::tensor({128.0, 128.0, 64.0}));
+  sharded.state.step(model::textbook_ops());
+  EXPECT_TRUE(gradient.equal(at::tensor({1.0, 1.0, 0.5}).to(at::kBFloat16)));
 }
 
 TEST(MasterCopies, BeginAgainFromTheParametersAfterAReset) {
