@@ -156,11 +156,17 @@ void TrainingState::unscale(const std::vector<at::Tensor>& gradients) {
   found_inf_.clamp_max_(1);
 }
 
+std::vector<const Slice*> TrainingState::slices_with_gradients() const {
+  std::vector<const Slice*> found;
+  for (const Slice& slice : slices_) {
+    if (slice.values.grad().defined()) found.push_back(&slice);
+  }
+  return found;
+}
+
 at::Tensor TrainingState::gradient_norm() const {
   std::vector<at::Tensor> gradients;
-  for (const Slice& slice : slices_) {
-    if (slice.values.grad().defined()) gradients.push_back(slice.values.grad());
-  }
+  for (const Slice* slice : slices_with_gradients()) gradients.push_back(slice->values.grad());
   return norm_of(gradients);
 }
 
@@ -169,10 +175,9 @@ at::Tensor TrainingState::norm_of(const std::vector<at::Tensor>& gradients) cons
   const auto options = at::TensorOptions().device(device()).dtype(at::kFloat);
   at::Tensor own = at::zeros({1}, options);
   at::Tensor shared = at::zeros({1}, options);
-  std::size_t next = 0;
-  for (const Slice& slice : slices_) {
-    if (!slice.values.grad().defined()) continue;
-    (slice.replicated ? shared : own).add_(gradients[next++].to(at::kFloat).square().sum());
+  const auto slices = slices_with_gradients();
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    (slices[i]->replicated ? shared : own).add_(gradients[i].to(at::kFloat).square().sum());
   }
   if (is_sharded_) communication_.sum_over_owners(own);
   return (own + shared).sqrt().squeeze();
@@ -223,12 +228,10 @@ OptimizerInputs TrainingState::optimizer_inputs() {
 
 // What a variant keeps is unscaled and limited as its wide copies were.
 void TrainingState::refresh_kept_gradients(const std::vector<at::Tensor>& wide) const {
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < slices_.size(); ++i) {
-    const at::Tensor& kept = slices_[i].values.grad();
-    if (!kept.defined()) continue;
-    if (!wide[next].is_same(kept)) kept.copy_(wide[next]);
-    ++next;
+  const auto slices = slices_with_gradients();
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    const at::Tensor& kept = slices[i]->values.grad();
+    if (!wide[i].is_same(kept)) kept.copy_(wide[i]);
   }
 }
 

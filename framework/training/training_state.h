@@ -82,7 +82,9 @@ class TrainingState {
   at::Tensor gradient_of(std::size_t slice);
   OptimizerInputs optimizer_inputs();
   void refresh_kept_gradients(const std::vector<at::Tensor>& wide) const;
-  // Of the slices that have a gradient, in their order: theirs, or wide copies.
+  // In the order of the optimizer's inputs.
+  std::vector<const Slice*> slices_with_gradients() const;
+  // Of theirs, or of wide copies.
   at::Tensor norm_of(const std::vector<at::Tensor>& gradients) const;
   void refresh_kept_copies() const;
   at::Device device() const;

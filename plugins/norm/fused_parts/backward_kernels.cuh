@@ -16,7 +16,7 @@ constexpr int backward_elements(bool centred, bool residual, Access access) {
 template <class Scalar, bool centred, bool residual, int of_thread>
 auto kernel_ahead(int of_row) {
   void (*found)(Backward<Scalar>, Layout) = nullptr;
-  with_known_threads(of_row, KnownThreads(), [&]<int known>() {
+  with_known_threads(of_row, [&]<int known>() {
     constexpr PassKind kind = {
         .centred = centred, .adds = residual, .element_size = sizeof(Scalar)};
     if constexpr (is_ever_ahead(kind, of_thread, known)) {

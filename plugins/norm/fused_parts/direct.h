@@ -69,10 +69,13 @@ constexpr void know_threads(Layout& layout, int of_row) {
   layout.groups = groups_of_block(of_row);
 }
 
-// Calls call<threads>() with a row's threads as a constant, if they are among those.
-template <class Call, int... threads>
-void with_known_threads(int of_row, std::integer_sequence<int, threads...>, const Call& call) {
-  ((of_row == threads ? call.template operator()<threads>() : void()), ...);
+// Calls call<threads>() with a row's threads as a constant, if they are among KnownThreads.
+template <class Call>
+void with_known_threads(int of_row, const Call& call) {
+  [&]<int... threads>(std::integer_sequence<int, threads...>) {
+    ((of_row == threads ? call.template operator()<threads>() : void()), ...);
+  }
+  (KnownThreads());
 }
 
 // Backward, whether groups read the next row to registers while they work on one, without a ring.

@@ -99,7 +99,7 @@ class ForwardLaunch {
     auto found = forward_directly<Scalar, Addend, Weight, centred, of_thread, 0>;
     if constexpr (std::is_same_v<Scalar, Addend> && std::is_same_v<Weight, float>) {
       const int of_row = known_threads(of_thread, call_.size.n_cols);
-      with_known_threads(of_row, KnownThreads(), [&]<int known>() {
+      with_known_threads(of_row, [&]<int known>() {
         if constexpr (is_ever_known(kind<Scalar>(false), of_thread, known) ||
                       is_ever_known(kind<Scalar>(true), of_thread, known)) {
           found = forward_directly<Scalar, Addend, Weight, centred, of_thread, known>;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <utility>
 
 #include "batch_reference.h"
@@ -18,7 +17,9 @@ bool is_gradient(const NamedTensor& output) { return output.name.starts_with("gr
 
 std::vector<NamedTensor> gradients_of(const std::vector<NamedTensor>& outputs) {
   std::vector<NamedTensor> gradients;
-  std::ranges::copy_if(outputs, std::back_inserter(gradients), is_gradient);
+  for (const NamedTensor& output : outputs) {
+    if (is_gradient(output) && output.tensor.defined()) gradients.push_back(output);
+  }
   return gradients;
 }
 
@@ -72,12 +73,7 @@ double GradientLimit::factor_of(double norm_of_all) const {
 }
 
 double norm_of_gradients(const std::vector<NamedTensor>& outputs) {
-  std::vector<double> norms;
-  for (const NamedTensor& output : outputs) {
-    if (!is_gradient(output) || !output.tensor.defined()) continue;
-    norms.push_back(output.tensor.norm().item<double>());
-  }
-  return length_of(norms);
+  return length_of(norms_of(gradients_of(outputs)));
 }
 
 void scale_gradients(std::vector<NamedTensor>& outputs, double factor) {
