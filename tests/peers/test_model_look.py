@@ -83,6 +83,14 @@ class Gradients(unittest.TestCase):
             with self.assertRaisesRegex(Wrong, "grad.w differs .* allowed are 0.19"):
                 self.look(factor)
 
+    def test_may_be_off_as_sequences_round_that_cancel(self):
+        # Two errors of 0.5 beside a batch's 10: 0.071, though their sum is nothing.
+        for factor in (1.27, 0.73):
+            self.look(factor, errors=(0.1, -0.1))
+        for factor in (1.3, 0.7):
+            with self.assertRaisesRegex(Wrong, "grad.w differs .* allowed are 0.28"):
+                self.look(factor, errors=(0.1, -0.1))
+
     def test_may_be_off_by_more_where_rounding_changes_a_tenth(self):
         self.look(1.4, errors=(0.0, 0.24))  # 4 · 0.12 + 0.04
         with self.assertRaises(Wrong):

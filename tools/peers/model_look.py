@@ -20,9 +20,13 @@ MOSTLY_ROUNDING = 0.1
 MOVEMENT_ALLOWANCE, ELEMENTS = 1e-3, 64
 
 
+def norms_beside(distance, size):
+    return distance / size if size > 0 else distance
+
+
 def relative(value, right):
-    distance, size = ((x.detach().double().norm()) for x in (value - right, right))
-    return (distance / size if size > 0 else distance).item()
+    distance, size = (x.detach().double().norm().item() for x in (value - right, right))
+    return norms_beside(distance, size)
 
 
 @contextlib.contextmanager
@@ -191,20 +195,34 @@ def scale(gradients, factor):
         gradient.mul_(factor)
 
 
+def of_batch(textbook, batch):
+    """(sum of the sequences' gradients, the textbook's error of it), by name. The error counts for
+    no less than the sequences' errors would if none happened to cancel another: of few it may be
+    next to nothing by chance."""
+    right, off, squares = {}, {}, {}
+    for sequence in range(batch):  # of all: their errors differ eightfold
+        _, own = textbook.gradients(sequence)
+        _, near = textbook.gradients(sequence, narrow=True)
+        for name, gradient in own.items():
+            error = near.pop(name).sub_(gradient)
+            squares[name] = squares.get(name, 0) + error.double().norm().item() ** 2
+            right[name] = right[name].add_(gradient) if name in right else gradient
+            off[name] = off[name].add_(error) if name in off else error
+    usual = {}
+    for name, gradient in right.items():
+        distance = max(off.pop(name).double().norm().item(), math.sqrt(squares[name]))
+        usual[name] = norms_beside(distance, gradient.double().norm().item())
+    return right, usual
+
+
 def compare_gradients(textbook, gradients, batch, most_norm, comparison):
     """gradients: of the call, unscaled. most_norm: to which it has clipped them; 0: it has not."""
     if not all(gradient.isfinite().all() for gradient in gradients.values()):
         return  # a loss scale that was too large: the step is skipped
-    right, near = {}, {}
-    for sequence in range(batch):  # of all: their errors differ eightfold
-        for total, narrow in ((right, False), (near, True)):
-            _, own = textbook.gradients(sequence, narrow)
-            for name, gradient in own.items():
-                total[name] = total[name].add_(gradient) if name in total else gradient
+    right, usual = of_batch(textbook, batch)
     for name in right:
         if name not in gradients:
             raise Wrong(f"grad.{name} is missing")
-    usual = {name: relative(near.pop(name), gradient) for name, gradient in right.items()}
     scale(right, 1 / batch)
     allowed = {name: allowed_of_gradient(error, comparison.tolerance)
                for name, error in usual.items()}

@@ -14,6 +14,7 @@ import functools
 import sys
 
 from assay_peer import Program, Unsupported, poison, serve  # first: it answers without torch
+from assay_peer.kept_aside import KeptAside
 from assay_peer.operations import forwards_and_backwards
 
 import torch
@@ -114,7 +115,7 @@ class ModelStep(Program):
         self.max_grad_norm = float(case.get("max_grad_norm", 0))
         self.pending = None  # the loss a backward starts from
         self.logits = None  # of an inference
-        self.stepped_from = None  # the parameters that a train step has changed, while looked at
+        self.stepped_from = None  # KeptAside: what a train step changes, while it is looked at
         self.may_overflow = self.scaler.is_enabled()
 
     @functools.cached_property
@@ -184,15 +185,13 @@ class ModelStep(Program):
         return {name: tensor for name, tensor in made.items() if tensor is not None}
 
     def ahead_of_look(self, pass_name):
-        if pass_name == "train_step":  # on the host, which leaves the device's memory as it is
-            self.stepped_from = {name: parameter.detach().to("cpu", copy=True)
-                                 for name, parameter in self.model.named_parameters()}
+        if pass_name == "train_step":
+            self.stepped_from = KeptAside(dict(self.model.named_parameters()), self.device)
 
     def look(self, pass_name, comparison):
         own = dict(self.model.named_parameters())
-        before, self.stepped_from = self.stepped_from, None
-        if before is not None:
-            before = {name: parameter.to(self.device) for name, parameter in before.items()}
+        kept, self.stepped_from = self.stepped_from, None
+        before = kept and kept.on(self.device)
         textbook = self.textbook(before or own)
         if pass_name == "inference":
             return compare_logits(textbook, self.logits, comparison)
