@@ -85,8 +85,9 @@ Table read_table() {
   table.tampering = texts(json.at("tampering"));
   table.sources = json.at("sources").get<std::map<std::string, std::string>>();
   for (const auto& [name, experiment] : json.at("experiments").items()) {
-    table.experiments[name] = {experiment.at("device"), experiment.value("threads", 1),
-                               texts(experiment.at("plugins")), experiment.at("text")};
+    table.experiments[name] = {
+        experiment.at("device"), experiment.value("threads", 1), texts(experiment.at("plugins")),
+        experiment.value("controls", std::vector<Json>()), experiment.at("text")};
   }
   for (const Json& row : json.at("cheats")) {
     table.cheats.push_back(cheat_of(row, json.at("experiments")));

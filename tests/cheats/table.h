@@ -31,7 +31,8 @@ struct Experiment {
   std::string device;
   int threads = 1;  // OpenMP's
   std::vector<std::string> plugins;
-  nlohmann::ordered_json text;  // without its cases
+  std::vector<nlohmann::ordered_json> controls;  // cases of assay's own variants
+  nlohmann::ordered_json text;                   // without its cases
 };
 
 struct Table {

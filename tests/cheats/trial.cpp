@@ -46,10 +46,11 @@ bool wants_a_worker_of_its_own(const Cheat& cheat) {
   return cheat.its_case.contains("measure.isolation");
 }
 
-// Twins come first: what a cheat does to its process does not reach them. Last come those that
-// need a worker each.
-Cases cases_of(const std::vector<Cheat>& cheats) {
+// Controls and twins come first: what a cheat does to its process does not reach them. Last come
+// those that need a worker each.
+Cases cases_of(const std::vector<Json>& controls, const std::vector<Cheat>& cheats) {
   Cases cases;
+  for (const Json& control : controls) cases.add(control);
   for (const Cheat& cheat : cheats) cases.add(cheat.honest);
   const auto add = [&](const Cheat& cheat) {
     if (cheat.victim_comes_first) cases.add(cheat.victim);
@@ -174,7 +175,7 @@ std::string experiment_text(const Experiment& experiment, const Json& level, con
 Trial try_cheats(const Table& table, const std::string& name, const std::string& level) {
   const Experiment& experiment = table.experiments.at(name);
   const std::vector<Cheat> cheats = cheats_of(table, name);
-  const Cases cases = cases_of(cheats);
+  const Cases cases = cases_of(experiment.controls, cheats);
   const auto settings = std::ranges::find_if(table.levels, [&](const auto& one) {
                           return one.first == level;
                         })->second;
@@ -187,15 +188,19 @@ Trial try_cheats(const Table& table, const std::string& name, const std::string&
   const auto found = found_in(*ran.run, cases.list().size(), table.machine_marks);
 
   Trial trial;
+  const auto expect_plain = [&](const Json& its_case) {
+    const auto [said, reason] = said_of(found[cases.place_of(its_case)]);
+    if (!said.empty()) {
+      trial.accusations.push_back({its_case.dump(), fmt::format("{}: {}", said, reason)});
+    }
+  };
+  for (const Json& control : experiment.controls) expect_plain(control);
   for (const Cheat& cheat : cheats) {
     const Found& honest = found[cases.place_of(cheat.honest)];
     const Found victim = cheat.victim.is_null() ? Found{} : found[cases.place_of(cheat.victim)];
     trial.verdicts.push_back(
         verdict_on(cheat, level, found[cases.place_of(cheat.its_case)], honest, victim));
-    const auto [said, reason] = said_of(honest);
-    if (!said.empty()) {
-      trial.accusations.push_back({cheat.honest.dump(), fmt::format("{}: {}", said, reason)});
-    }
+    expect_plain(cheat.honest);
   }
   return trial;
 }

@@ -21,7 +21,7 @@ struct Verdict {
   double honest_s = 0;
 };
 
-// A honest twin that was not `ok`, or had a mark: its case and what was said.
+// A control or honest twin that was not `ok`, or had a mark: its case and what was said.
 struct Accusation {
   std::string its_case;
   std::string said;
@@ -33,7 +33,8 @@ struct Trial {
   std::string problem;  // why there are no verdicts; "" where there are
 };
 
-// Runs all cheats of an experiment, with their twins and victims, as one run of assay.
+// Runs all cheats of an experiment, with its controls, their twins and victims, as one run of
+// assay.
 Trial try_cheats(const Table& table, const std::string& experiment, const std::string& level);
 
 }  // namespace assay::cheats

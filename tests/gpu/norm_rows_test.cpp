@@ -159,14 +159,24 @@ TEST_P(NormRows, BackwardsOfAnyWidthAgreeWithFloat64) {
 }
 
 TEST_P(NormRows, GradientsOfParametersRepeatToTheBit) {
-  const NormInputs in = inputs(50'000, 1024);
-  const auto dout = random({50'000, 1024}, 26);
-  const Made first = made(in, dout);
-  for (int call = 0; call < 20; ++call) {
-    const Made again = made(in, dout);
-    EXPECT_TRUE(again.dweight.equal(first.dweight));
-    if (centred_) {
-      EXPECT_TRUE(again.dbias.equal(first.dbias));
+  for (const std::int64_t columns : {1024, 1600, 4099, 20'000}) {  // 4099: rows askew; a cluster's
+    SCOPED_TRACE(fmt::format("{} columns", columns));
+    const std::int64_t rows = 50'000 * 1024 / columns;
+    const NormInputs in = inputs(rows, columns);
+    const auto dout = random({rows, columns}, 26), dsum = random({rows, columns}, 28);
+    const Made first = made(in, dout);
+    AddNormGradients first_sums;
+    throw_unless_ok(plugin_->add_backward(in, {}, dsum, dout, first_sums));
+    for (int call = 0; call < 20; ++call) {
+      const Made again = made(in, dout);
+      AddNormGradients sums;
+      throw_unless_ok(plugin_->add_backward(in, {}, dsum, dout, sums));
+      EXPECT_TRUE(again.dweight.equal(first.dweight));
+      EXPECT_TRUE(sums.dweight.equal(first_sums.dweight));
+      if (centred_) {
+        EXPECT_TRUE(again.dbias.equal(first.dbias));
+        EXPECT_TRUE(sums.dbias.equal(first_sums.dbias));
+      }
     }
   }
 }

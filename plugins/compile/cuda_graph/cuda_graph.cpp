@@ -16,4 +16,6 @@ class CudaGraph final : public assay::Compile {
 
 }  // namespace
 
-ASSAY_PLUGIN(CudaGraph, "cuda_graph", "The whole step captured in a CUDA graph and replayed.")
+ASSAY_PLUGIN(
+    CudaGraph, "cuda_graph",
+    "The whole step captured in a CUDA graph and replayed; head and loss are not fused into one.")

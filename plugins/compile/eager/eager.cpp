@@ -12,4 +12,4 @@ class Eager final : public assay::Compile {
 
 }  // namespace
 
-ASSAY_PLUGIN(Eager, "eager", "Every operation launched on its own, as it is reached.")
+ASSAY_PLUGIN(Eager, "eager", "Every operation launched on its own; head and loss are not fused.")

@@ -50,14 +50,16 @@ class FusedGraph final : public OwnKernels {
 
 }  // namespace
 
-ASSAY_PLUGINS(assay::plugin<Fused>(
-                  "fused",
-                  "Own kernels around a model's products: RMSNorm with the residual (where "
-                  "the experiment names no norm), RoPE, SwiGLU, GELU, embedding, cross-entropy, "
-                  "AdamW. One product for q, k and v and one for gate and up, by cuBLASLt's "
-                  "fastest algorithm for 16 bit. Attention is the experiment's; "
-                  "what a kernel does not take is LibTorch's. Under autocast one rank "
-                  "keeps 16-bit copies of the weights from call to call, written by AdamW's "
-                  "pass: a step without an optimizer finds them in place."),
-              assay::plugin<FusedGraph>("fused_graph",
-                                        "The same as fused; the step captured as by cuda_graph."))
+ASSAY_PLUGINS(
+    assay::plugin<Fused>(
+        "fused",
+        "Own kernels around a model's products: RMSNorm with the residual (where "
+        "the experiment names no norm), RoPE, SwiGLU, GELU, embedding, cross-entropy, "
+        "AdamW, behind the gradients' norm where that is limited. Head and loss are "
+        "not fused into one. One product for q, k and v and one for gate and up, by cuBLASLt's "
+        "fastest algorithm for 16 bit. Attention is the experiment's; "
+        "what a kernel does not take is LibTorch's. Under autocast one rank "
+        "keeps 16-bit copies of the weights from call to call, written by AdamW's "
+        "pass: a step without an optimizer finds them in place."),
+    assay::plugin<FusedGraph>("fused_graph",
+                              "The same as fused; the step captured as by cuda_graph."))

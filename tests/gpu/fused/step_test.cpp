@@ -17,6 +17,7 @@ struct Trained {
   std::string architecture, precision, compile;
   bool small = false;  // the preset's sizes, else a toy's
   std::string attention = "naive";
+  double max_grad_norm = 0;
 };
 
 void PrintTo(const Trained& trained, std::ostream* stream) {
@@ -48,6 +49,7 @@ TrainedSteps trained(const Trained& of, int skipped, int steps) {
   } else {
     test::set_model(tested.context, of.architecture, 4, 64, 256, 512, 3, 4);
   }
+  tested.context.parameters["max_grad_norm"] = of.max_grad_norm;
   const auto program = test::build(tested);
   GuardedStep step;
   throw_unless_ok(tested.compile->prepare(*program, "train_step", tested.context, step));
@@ -86,7 +88,8 @@ class Rounding {
   Rounding(const Trained& of, int skipped, int steps, const TrainedSteps& right) {
     for (const std::string attention : {"naive", "math_libtorch", "efficient_libtorch"}) {
       const auto usual =
-          trained({of.architecture, of.precision, "eager", of.small, attention}, skipped, steps);
+          trained({of.architecture, of.precision, "eager", of.small, attention, of.max_grad_norm},
+                  skipped, steps);
       losses_.resize(usual.losses.size());
       gradients_.resize(usual.gradients.size());
       for (std::size_t i = 0; i < losses_.size(); ++i) {
@@ -113,10 +116,11 @@ class Rounding {
 
 TEST_P(GpuFusedStep, TwentyStepsFollowEagerFp32) {
   constexpr int steps = 20, warmup_steps = 3;
-  const auto& [architecture, precision, compile, small, attention] = GetParam();
+  const auto& [architecture, precision, compile, small, attention, limit] = GetParam();
   const bool captures = compile == "fused_graph" || compile == "cuda_graph";
   const auto mine = trained(GetParam(), captures ? 0 : warmup_steps, steps);
-  const auto right = trained({architecture, "fp32", "eager", small}, warmup_steps, steps);
+  const auto right =
+      trained({architecture, "fp32", "eager", small, "naive", limit}, warmup_steps, steps);
   const Rounding rounding(GetParam(), warmup_steps, steps, right);
   const double tolerance = precision == "fp32" ? 1e-4 : 2e-2;
   // AdamW's first steps follow the signs of gradients, so that a last bit of one grows.
@@ -139,15 +143,20 @@ INSTANTIATE_TEST_SUITE_P(
     , GpuFusedStep,
     testing::Values(Trained{"swiglu", "fp32", "fused"}, Trained{"swiglu", "bf16", "fused"},
                     Trained{"swiglu", "fp16", "fused"}, Trained{"swiglu", "bf16", "cuda_graph"},
-                    Trained{"swiglu", "bf16", "fused_graph"},
+                    Trained{"gelu", "fp32", "cuda_graph"}, Trained{"swiglu", "bf16", "fused_graph"},
                     Trained{"swiglu", "fp16", "fused_graph"}, Trained{"gelu", "bf16", "fused"},
                     Trained{"gelu", "bf16", "fused_graph"}, Trained{"gelu", "fp32", "fused_graph"},
+                    Trained{"swiglu", "fp32", "fused", false, "naive", 0.5},
+                    Trained{"swiglu", "bf16", "fused_graph", false, "naive", 0.5},
+                    Trained{"swiglu", "bf16", "cuda_graph", true},
+                    Trained{"swiglu", "bf16", "fused", true},
                     Trained{"swiglu", "bf16", "fused_graph", true},
                     Trained{"swiglu", "fp32", "fused_graph", true},
                     Trained{"gelu", "bf16", "fused_graph", true}),
     [](const testing::TestParamInfo<Trained>& tested) {
       return tested.param.architecture + "_" + tested.param.precision + "_" + tested.param.compile +
-             (tested.param.small ? "_small" : "");
+             (tested.param.small ? "_small" : "") +
+             (tested.param.max_grad_norm > 0 ? "_limited" : "");
     });
 
 class GpuFusedCopies : public GpuFusedStep {};
