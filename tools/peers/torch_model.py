@@ -200,8 +200,10 @@ class ModelStep(Program):
             return
         # The scaler's step has unscaled the gradients of a train step.
         scale = 1.0 if pass_name == "train_step" else self.scaler.get_scale()
-        gradients = {name: parameter.grad.float() / scale for name, parameter in own.items()
+        gradients = {name: parameter.grad.float() for name, parameter in own.items()
                      if parameter.grad is not None}
+        if scale != 1:  # else they need no memory of their own
+            gradients = {name: gradient / scale for name, gradient in gradients.items()}
         most_norm = self.max_grad_norm if pass_name == "train_step" else 0
         compare_gradients(textbook, gradients, self.sizes.batch, most_norm, comparison)
         if before is not None and not self.scaler.is_enabled():

@@ -2,7 +2,7 @@
 
 import torch
 
-LOOK_COPIES = 8  # what a look at a model's gradients takes beside them, in sizes of the copies
+LOOK_COPIES = 8  # that the device must have room for: gradients of call and textbook, activations
 
 
 class KeptAside:
