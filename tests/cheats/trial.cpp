@@ -188,19 +188,22 @@ Trial try_cheats(const Table& table, const std::string& name, const std::string&
   const auto found = found_in(*ran.run, cases.list().size(), table.machine_marks);
 
   Trial trial;
-  const auto expect_plain = [&](const Json& its_case) {
-    const auto [said, reason] = said_of(found[cases.place_of(its_case)]);
-    if (!said.empty()) {
+  const auto expect_plain = [&](const Json& its_case, const Found& its) {
+    const auto [said, reason] = said_of(its);
+    if (!said.empty() || its.time_s <= 0) {
       trial.accusations.push_back({its_case.dump(), fmt::format("{}: {}", said, reason)});
     }
   };
-  for (const Json& control : experiment.controls) expect_plain(control);
+  for (const Json& control : experiment.controls) {
+    const Found& its = found[cases.place_of(control)];
+    if (its.outcome != Outcome::unsupported) expect_plain(control, its);  // on another GPU, say
+  }
   for (const Cheat& cheat : cheats) {
     const Found& honest = found[cases.place_of(cheat.honest)];
     const Found victim = cheat.victim.is_null() ? Found{} : found[cases.place_of(cheat.victim)];
     trial.verdicts.push_back(
         verdict_on(cheat, level, found[cases.place_of(cheat.its_case)], honest, victim));
-    expect_plain(cheat.honest);
+    expect_plain(cheat.honest, honest);
   }
   return trial;
 }

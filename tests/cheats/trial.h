@@ -33,8 +33,7 @@ struct Trial {
   std::string problem;  // why there are no verdicts; "" where there are
 };
 
-// Runs all cheats of an experiment, with its controls, their twins and victims, as one run of
-// assay.
+// Runs all cheats of an experiment, their twins and victims and its controls, as one run of assay.
 Trial try_cheats(const Table& table, const std::string& experiment, const std::string& level);
 
 }  // namespace assay::cheats

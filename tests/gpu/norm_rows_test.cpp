@@ -159,7 +159,8 @@ TEST_P(NormRows, BackwardsOfAnyWidthAgreeWithFloat64) {
 }
 
 TEST_P(NormRows, GradientsOfParametersRepeatToTheBit) {
-  for (const std::int64_t columns : {1024, 1600, 4099, 20'000}) {  // 4099: rows askew; a cluster's
+  for (const std::int64_t columns :
+       {1024, 1600, 4099, 20'000}) {  // 4099: askew; 20'000: of a cluster
     SCOPED_TRACE(fmt::format("{} columns", columns));
     const std::int64_t rows = 50'000 * 1024 / columns;
     const NormInputs in = inputs(rows, columns);

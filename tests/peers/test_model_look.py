@@ -91,6 +91,11 @@ class Gradients(unittest.TestCase):
             with self.assertRaisesRegex(Wrong, "grad.w differs .* allowed are 0.28"):
                 self.look(factor, errors=(0.1, -0.1))
 
+    def test_may_be_off_as_sequences_round_alike(self):
+        self.look(1.43, errors=(0.1, 0.1))  # 4 · 0.1 + 0.04
+        with self.assertRaisesRegex(Wrong, "grad.w differs .* allowed are 0.44"):
+            self.look(1.45, errors=(0.1, 0.1))
+
     def test_may_be_off_by_more_where_rounding_changes_a_tenth(self):
         self.look(1.4, errors=(0.0, 0.24))  # 4 · 0.12 + 0.04
         with self.assertRaises(Wrong):

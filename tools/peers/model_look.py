@@ -20,13 +20,13 @@ MOSTLY_ROUNDING = 0.1
 MOVEMENT_ALLOWANCE, ELEMENTS = 1e-3, 64
 
 
-def norms_beside(distance, size):
+def ratio_of_norms(distance, size):
     return distance / size if size > 0 else distance
 
 
 def relative(value, right):
     distance, size = (x.detach().double().norm().item() for x in (value - right, right))
-    return norms_beside(distance, size)
+    return ratio_of_norms(distance, size)
 
 
 @contextlib.contextmanager
@@ -196,9 +196,9 @@ def scale(gradients, factor):
 
 
 def of_batch(textbook, batch):
-    """(sum of the sequences' gradients, the textbook's error of it), by name. The error counts for
-    no less than the sequences' errors would if none happened to cancel another: of few it may be
-    next to nothing by chance."""
+    """(sum of the sequences' gradients, the textbook's error of it), by name. The error is no less
+    than the root of the sum of the sequences' squared errors, as if these were independent: few
+    may cancel each other by chance."""
     right, off, squares = {}, {}, {}
     for sequence in range(batch):  # of all: their errors differ eightfold
         _, own = textbook.gradients(sequence)
@@ -211,7 +211,7 @@ def of_batch(textbook, batch):
     usual = {}
     for name, gradient in right.items():
         distance = max(off.pop(name).double().norm().item(), math.sqrt(squares[name]))
-        usual[name] = norms_beside(distance, gradient.double().norm().item())
+        usual[name] = ratio_of_norms(distance, gradient.double().norm().item())
     return right, usual
 
 

@@ -189,9 +189,15 @@ class ModelStep(Program):
             self.stepped_from = KeptAside(dict(self.model.named_parameters()), self.device)
 
     def look(self, pass_name, comparison):
-        own = dict(self.model.named_parameters())
         kept, self.stepped_from = self.stepped_from, None
-        before = kept and kept.on(self.device)
+        if kept is None:
+            self.compare(pass_name, comparison)
+        else:
+            kept.lend(self.device, lambda before: self.compare(pass_name, comparison, before))
+
+    def compare(self, pass_name, comparison, before=None):
+        """before: the parameters that the call's step has changed, by name."""
+        own = dict(self.model.named_parameters())
         textbook = self.textbook(before or own)
         if pass_name == "inference":
             return compare_logits(textbook, self.logits, comparison)

@@ -21,7 +21,9 @@ struct Trained {
 };
 
 void PrintTo(const Trained& trained, std::ostream* stream) {
-  *stream << trained.architecture << ", " << trained.precision << ", " << trained.compile;
+  *stream << trained.architecture << ", " << trained.precision << ", " << trained.compile
+          << (trained.small ? ", small" : "") << ", norm of gradients up to "
+          << trained.max_grad_norm;
 }
 
 class GpuFusedStep : public testing::TestWithParam<Trained> {
@@ -70,6 +72,12 @@ TrainedSteps trained(const Trained& of, int skipped, int steps) {
     }
   }
   return made;
+}
+
+double norm_of(const std::vector<at::Tensor>& values) {
+  double squares = 0;
+  for (const at::Tensor& value : values) squares += value.square().sum().item<double>();
+  return std::sqrt(squares);
 }
 
 double apart(const std::vector<at::Tensor>& values, const std::vector<at::Tensor>& right) {
@@ -121,6 +129,9 @@ TEST_P(GpuFusedStep, TwentyStepsFollowEagerFp32) {
   const auto mine = trained(GetParam(), captures ? 0 : warmup_steps, steps);
   const auto right =
       trained({architecture, "fp32", "eager", small, "naive", limit}, warmup_steps, steps);
+  if (limit > 0) {
+    EXPECT_NEAR(norm_of(right.gradients[0]), limit, 1e-3 * limit);
+  }
   const Rounding rounding(GetParam(), warmup_steps, steps, right);
   const double tolerance = precision == "fp32" ? 1e-4 : 2e-2;
   // AdamW's first steps follow the signs of gradients, so that a last bit of one grows.

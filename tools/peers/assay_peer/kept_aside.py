@@ -2,7 +2,11 @@
 
 import torch
 
-LOOK_COPIES = 8  # that the device must have room for: gradients of call and textbook, activations
+# A look at a model's gradients needs, in sizes of all parameters: these copies, the textbook's
+# gradients of one sequence, exact and in the case's precision, and of the batch, exact and the
+# errors, the call's without their loss scale; the rest is for activations.
+LOOK_SIZES = 8
+MARGIN_BYTES = 1 << 30  # of the device's memory, for what rounds allocations up
 
 
 class KeptAside:
@@ -12,19 +16,32 @@ class KeptAside:
 
     def __init__(self, tensors, device):
         size = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
+        self._copies, self._pool = {}, None
+        if device.type == "cuda" and has_room(device, size):
+            try:
+                self._copy_to_pool(tensors)
+                return
+            except torch.OutOfMemoryError:
+                self._end()
+        self._copies = {name: x.detach().to("cpu", copy=True) for name, x in tensors.items()}
+
+    def lend(self, device, use):
+        """Calls `use` with the copies on the device, which end with it."""
+        use({name: copy.to(device) for name, copy in self._copies.items()})
+        self._end()
+
+    def _copy_to_pool(self, tensors):
+        self._pool = torch.cuda.MemPool()
+        with torch.cuda.use_mem_pool(self._pool):
+            for name, tensor in tensors.items():
+                self._copies[name] = tensor.detach().clone()
+
+    def _end(self):
+        self._copies.clear()  # a pool with tensors in it would keep its memory
         self._pool = None
-        if device.type == "cuda" and LOOK_COPIES * size <= free_bytes(device):
-            self._pool = torch.cuda.MemPool()
-            with torch.cuda.use_mem_pool(self._pool):
-                self._copies = {name: x.detach().clone() for name, x in tensors.items()}
-        else:
-            self._copies = {name: x.detach().to("cpu", copy=True) for name, x in tensors.items()}
-
-    def on(self, device):
-        return {name: copy.to(device) for name, copy in self._copies.items()}
 
 
-def free_bytes(device):
-    """Of the device's memory: what nobody has, and what this process' allocator keeps unused."""
+def has_room(device, size):
     free, _ = torch.cuda.mem_get_info(device)
-    return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return size + MARGIN_BYTES <= free and LOOK_SIZES * size <= free + unused
