@@ -5,9 +5,11 @@ import unittest
 from test_assay_peer import torch
 
 from assay_peer import Wrong
+from assay_peer.case import Case
 from assay_peer.comparison import Comparison
-from model_look import compare_gradients, relative, tiled_attention
+from model_look import an_ulp_off, compare_gradients, relative, tiled_attention
 from torch.nn import functional as F
+from torch_model import ModelStep
 from transformer import future_keys, naive_attention
 
 
@@ -56,6 +58,31 @@ class Tiled(unittest.TestCase):
             self.assertLess(of_flash, 1.5 * of_tiled)
         of_dq = [error[0] for error in errors]
         self.assertGreater(of_dq[0], 2 * of_dq[2])
+
+
+class UlpOff(unittest.TestCase):
+    def test_is_off_by_no_more(self):
+        x = torch.randn(7, 33, generator=torch.Generator().manual_seed(3))
+        off = (an_ulp_off(x) - x) / x
+        self.assertTrue((off.abs() <= 2 * torch.finfo(torch.float32).eps).all())
+        self.assertGreater((off > 0).sum(), 100)
+        self.assertGreater((off < 0).sum(), 100)
+
+    def test_makes_a_textbook_in_fp32_round_otherwise(self):
+        """Heads of 64, whose root is exact, leave the two attentions of textbooks alike."""
+        parameters = {"workload": "model_step", "device": "cpu", "architecture": "swiglu",
+                      "norm": "rmsnorm", "precision": "fp32", "attention": "naive", "batch": 2,
+                      "seq_len": 16, "max_grad_norm": 0, "world_size": 1}
+        sizes = {"d_model": 64, "d_ff": 128, "layers": 2, "heads": 1, "vocab_size": 50}
+        case = Case({"protocol": 1, "parameters": parameters, "passes": [],
+                     "presets": {"model": sizes}})
+        step = ModelStep(case, "eager")
+        textbook = step.textbook(dict(step.model.named_parameters()))
+        with torch.no_grad():
+            right, near = (textbook.logits(0, narrow) for narrow in (False, True))
+        differing = (right != near).float().mean().item()
+        self.assertGreater(differing, 0.5)
+        self.assertLess(relative(near, right), 1e-5)
 
 
 class Sequences:

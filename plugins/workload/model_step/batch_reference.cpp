@@ -139,12 +139,12 @@ std::vector<NamedTensor> usual_outputs(const LookedAtStep& step, const Sequences
 }
 
 std::vector<NamedTensor> usual_of_batch(const LookedAtStep& step, const Parts& parts,
-                                        std::vector<NamedTensor>& right) {
+                                        std::vector<NamedTensor>& right, int draw) {
   const bool moves = !has_room_for_model(step, parts);
   if (moves) right = made_room(std::move(right));
   std::vector<NamedTensor> usual;
   {
-    TextbookModel model(step, TextbookModel::Kind::usual, parts.at_once());
+    TextbookModel model(step, TextbookModel::Kind::usual, parts.at_once(), draw);
     const bool narrow = c10::elementSize(step.context.precision.parameters) < sizeof(float);
     usual = narrow ? batch_outputs_in_fp32(model, parts) : batch_outputs(model, parts);
   }

@@ -48,9 +48,9 @@ UsualErrors cancelled(const BatchReference& right);
 std::vector<NamedTensor> usual_outputs(const LookedAtStep& step, const Sequences& of,
                                        const std::string& pass);
 // The batch's, beside `right` or, where the GPU has room for one of them alone, while that is on
-// the host. Gradients are added up in fp32 at least.
+// the host. Gradients are added up in fp32 at least. draw: TextbookModel's.
 std::vector<NamedTensor> usual_of_batch(const LookedAtStep& step, const Parts& parts,
-                                        std::vector<NamedTensor>& right);
+                                        std::vector<NamedTensor>& right, int draw);
 UsualErrors usual_errors(const std::vector<NamedTensor>& usual,
                          const std::vector<NamedTensor>& right);
 

@@ -1,5 +1,10 @@
 #include "textbook_model.h"
 
+#include <ATen/ops/arange.h>
+#include <ATen/ops/bitwise_right_shift.h>
+
+#include <limits>
+
 #include "model/numeric_modes.h"
 #include "tiled_attention.h"
 #include "verify.h"
@@ -19,6 +24,23 @@ PrecisionPolicy reference_policy(const PrecisionPolicy& of_case, at::Device devi
   return policy;
 }
 
+// Elements larger and smaller by the resolution of fp32, in turns of 2^draw.
+at::Tensor an_ulp_off(const at::Tensor& x, int draw) {
+  constexpr double ulp = std::numeric_limits<float>::epsilon();
+  const at::Tensor place = at::arange(x.numel(), x.options().dtype(at::kLong)).view(x.sizes());
+  const at::Tensor is_smaller = at::bitwise_right_shift(place, draw).bitwise_and(1);
+  return x * (1 + ulp - 2 * ulp * is_smaller.to(at::kDouble)).to(x.scalar_type());
+}
+
+// Textbook operations in fp32 would round as the reference does where they are the same, and so
+// tell little of rounding: from embeddings so far apart each rounds otherwise.
+std::vector<NamedTensor> started_apart(std::vector<NamedTensor> parameters, int draw) {
+  for (auto& [name, tensor] : parameters) {
+    if (name == "embedding.weight") tensor = an_ulp_off(tensor.detach(), draw);
+  }
+  return parameters;
+}
+
 bool is_backward(const std::string& pass) { return pass != "inference" && pass != "forward"; }
 
 }  // namespace
@@ -33,7 +55,7 @@ void ReferenceModes::set() const { model::set_numeric_modes(reference_, device_)
 
 ReferenceModes::~ReferenceModes() { model::set_numeric_modes(usual_, device_); }
 
-TextbookModel::TextbookModel(const LookedAtStep& step, Kind kind, std::int64_t sequences)
+TextbookModel::TextbookModel(const LookedAtStep& step, Kind kind, std::int64_t sequences, int draw)
     : step_(step), modes_(policy(step, kind), step.context.precision, step.context.device) {
   CaseContext context = reference_context(step.context, step.context.ops.norm_has_bias);
   context.precision = policy(step, kind);
@@ -46,7 +68,9 @@ TextbookModel::TextbookModel(const LookedAtStep& step, Kind kind, std::int64_t s
   context.mesh = {};
   program_.emplace(context, step.config, Shape{sequences, step.tokens.size(1)},
                    /*keep_logits=*/false, /*draws=*/false);
-  program_->restart_from(step.parameters);
+  const bool is_fp32 = context.precision.compute() == at::kFloat;
+  program_->restart_from(kind == Kind::usual && is_fp32 ? started_apart(step.parameters, draw)
+                                                        : step.parameters);
 }
 
 PrecisionPolicy TextbookModel::policy(const LookedAtStep& step, Kind kind) {

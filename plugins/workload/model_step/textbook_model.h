@@ -35,7 +35,8 @@ class TextbookModel {
  public:
   enum class Kind { reference, usual };
 
-  TextbookModel(const LookedAtStep& step, Kind kind, std::int64_t sequences);
+  // draw: of usual ones in fp32, which round otherwise in each.
+  TextbookModel(const LookedAtStep& step, Kind kind, std::int64_t sequences, int draw = 0);
 
   std::vector<NamedTensor> called(const Sequences& of, const std::string& pass);
   // Gradients are added up in the memory of the last call's.

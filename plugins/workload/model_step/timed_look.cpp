@@ -165,6 +165,11 @@ UsualErrors expected_errors(const LookedAtStep& step, const BatchReference& righ
   return expected;
 }
 
+// A single error of fp32 may be next to nothing by chance, where few directions make it up.
+int draws_of_usual(const PrecisionPolicy& precision) {
+  return precision.compute() == at::kFloat ? 3 : 1;
+}
+
 // All ranks together. One sequence's errors tell little of another's, whose gradient may be twenty
 // times as large, and what an earlier look found usual may not be so now: where a rank would find
 // an error all judge by what is usual of this call's batch.
@@ -192,14 +197,22 @@ Verification compare_batch(const LookedAtStep& step, const Parts& parts, BatchRe
   if (!made.ok()) return training::left_out(made.reason);
   if (training::all_ranks(group, device, passes(found))) return found;
   if (!training::all_ranks(group, device, may_be_usual(found))) return found;
-  std::vector<NamedTensor> usual;
-  made = on_all_ranks([&] { usual = usual_of_batch(step, parts, right.outputs); });
-  if (!made.ok()) return found;
-  if (gradients_travel(step.context)) training::average_gradients(group, usual);
+  UsualErrors errors;
+  for (int draw = 0; draw < draws_of_usual(step.context.precision); ++draw) {
+    std::vector<NamedTensor> usual;
+    made = on_all_ranks([&] { usual = usual_of_batch(step, parts, right.outputs, draw); });
+    if (!made.ok()) return found;
+    if (gradients_travel(step.context)) training::average_gradients(group, usual);
+    made = on_all_ranks([&] {
+      if (limit) scale_gradients(usual, limit->factor());
+      for (const auto& [name, error] : usual_errors(std::exchange(usual, {}), right.outputs)) {
+        errors[name] = draw == 0 ? error : std::max(errors[name], error);
+      }
+    });
+    if (!made.ok()) return found;
+  }
   Verification again;
   made = on_all_ranks([&] {
-    if (limit) scale_gradients(usual, limit->factor());
-    const UsualErrors errors = usual_errors(std::exchange(usual, {}), right.outputs);
     if (limit) {
       const double tolerance = reference::tolerance(step.context.precision);
       const AllowedErrors allowed = allowed_of_gradients(errors, tolerance);
