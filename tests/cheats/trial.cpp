@@ -189,10 +189,10 @@ Trial try_cheats(const Table& table, const std::string& name, const std::string&
 
   Trial trial;
   const auto expect_plain = [&](const Json& its_case, const Found& its) {
-    const auto [said, reason] = said_of(its);
-    if (!said.empty() || its.time_s <= 0) {
-      trial.accusations.push_back({its_case.dump(), fmt::format("{}: {}", said, reason)});
-    }
+    auto [said, reason] = said_of(its);
+    if (said.empty() && its.time_s > 0) return;
+    if (said.empty()) reason = "there are no samples";
+    trial.accusations.push_back({its_case.dump(), fmt::format("{}: {}", said, reason)});
   };
   for (const Json& control : experiment.controls) {
     const Found& its = found[cases.place_of(control)];

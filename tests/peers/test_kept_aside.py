@@ -18,7 +18,8 @@ class Kept(unittest.TestCase):
     def test_are_what_the_tensors_were(self):
         for device in ["cpu"] + ["cuda"] * torch.cuda.is_available():
             device = torch.device(device)
-            tensors = {"a": torch.full((3, 5), 2.0, device=device), "b": torch.ones(7, device=device)}
+            tensors = {"a": torch.full((3, 5), 2.0, device=device),
+                       "b": torch.ones(7, device=device)}
             kept = KeptAside(tensors, device)
             for tensor in tensors.values():
                 tensor.zero_()

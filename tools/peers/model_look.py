@@ -74,9 +74,9 @@ def tiled_attention(q, k, v, hidden):
 
 
 def an_ulp_off(x):
-    """Every second element larger, the others smaller by the resolution of x's dtype. What is the
-    same operations in the same precision would round alike, and so tell nothing of rounding; from
-    inputs so far apart each operation rounds otherwise."""
+    """Every second element larger, the others smaller by the resolution of x's dtype. The same
+    operations in the same precision round alike, which tells nothing of rounding; from inputs so
+    far apart each rounds otherwise."""
     ulp = torch.finfo(x.dtype).eps
     odd = torch.arange(x.numel(), device=x.device).view(x.shape) % 2 == 1
     return torch.where(odd, x * (1 - ulp), x * (1 + ulp))
@@ -110,7 +110,7 @@ class Textbook:
                 stack.enter_context(exact_products())
             model = self._narrow_model if narrow else self._model
             parameters = self.parameters
-            if narrow and self._step.autocast is None:
+            if narrow and not narrowed:
                 name = "embedding.weight"
                 parameters = parameters | {name: an_ulp_off(parameters[name])}
             return torch.func.functional_call(model, parameters, (tokens,))

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/bitwise_right_shift.h>
+#include <ATen/ops/where.h>
 
 #include <limits>
 
@@ -28,12 +29,10 @@ PrecisionPolicy reference_policy(const PrecisionPolicy& of_case, at::Device devi
 at::Tensor an_ulp_off(const at::Tensor& x, int draw) {
   constexpr double ulp = std::numeric_limits<float>::epsilon();
   const at::Tensor place = at::arange(x.numel(), x.options().dtype(at::kLong)).view(x.sizes());
-  const at::Tensor is_smaller = at::bitwise_right_shift(place, draw).bitwise_and(1);
-  return x * (1 + ulp - 2 * ulp * is_smaller.to(at::kDouble)).to(x.scalar_type());
+  const at::Tensor is_smaller = at::bitwise_right_shift(place, draw).bitwise_and(1) == 1;
+  return at::where(is_smaller, x * (1 - ulp), x * (1 + ulp));
 }
 
-// Textbook operations in fp32 would round as the reference does where they are the same, and so
-// tell little of rounding: from embeddings so far apart each rounds otherwise.
 std::vector<NamedTensor> started_apart(std::vector<NamedTensor> parameters, int draw) {
   for (auto& [name, tensor] : parameters) {
     if (name == "embedding.weight") tensor = an_ulp_off(tensor.detach(), draw);
@@ -68,9 +67,8 @@ TextbookModel::TextbookModel(const LookedAtStep& step, Kind kind, std::int64_t s
   context.mesh = {};
   program_.emplace(context, step.config, Shape{sequences, step.tokens.size(1)},
                    /*keep_logits=*/false, /*draws=*/false);
-  const bool is_fp32 = context.precision.compute() == at::kFloat;
-  program_->restart_from(kind == Kind::usual && is_fp32 ? started_apart(step.parameters, draw)
-                                                        : step.parameters);
+  const bool apart = kind == Kind::usual && is_as_fine_as_reference(context.precision);
+  program_->restart_from(apart ? started_apart(step.parameters, draw) : step.parameters);
 }
 
 PrecisionPolicy TextbookModel::policy(const LookedAtStep& step, Kind kind) {
@@ -89,6 +87,10 @@ std::vector<NamedTensor> TextbookModel::added(const Sequences& of, const std::st
                       step_.targets.narrow(0, of.first, of.count));
   program_->run(pass);
   return program_->outputs(pass);
+}
+
+bool is_as_fine_as_reference(const PrecisionPolicy& of_case) {
+  return of_case.compute() == at::kFloat;
 }
 
 // Parameters and gradients; an attention's matrix with what autograd makes of it; logits; what a

@@ -35,7 +35,7 @@ class TextbookModel {
  public:
   enum class Kind { reference, usual };
 
-  // draw: of usual ones in fp32, which round otherwise in each.
+  // draw: of a usual one that is as fine as the reference.
   TextbookModel(const LookedAtStep& step, Kind kind, std::int64_t sequences, int draw = 0);
 
   std::vector<NamedTensor> called(const Sequences& of, const std::string& pass);
@@ -49,6 +49,10 @@ class TextbookModel {
   ReferenceModes modes_;
   std::optional<ModelProgram> program_;
 };
+
+// Whether a usual model would do the reference's operations in its precision, and round as it does:
+// it starts from embeddings an ulp off instead, in each draw others.
+bool is_as_fine_as_reference(const PrecisionPolicy& of_case);
 
 // Bytes of a textbook model's call with so many sequences, about.
 double model_bytes(const model::ModelConfig& config, std::int64_t sequences, std::int64_t seq_len,

@@ -165,9 +165,9 @@ UsualErrors expected_errors(const LookedAtStep& step, const BatchReference& righ
   return expected;
 }
 
-// A single error of fp32 may be next to nothing by chance, where few directions make it up.
+// A single error may be next to nothing by chance, where few directions make it up.
 int draws_of_usual(const PrecisionPolicy& precision) {
-  return precision.compute() == at::kFloat ? 3 : 1;
+  return is_as_fine_as_reference(precision) ? 3 : 1;
 }
 
 // All ranks together. One sequence's errors tell little of another's, whose gradient may be twenty

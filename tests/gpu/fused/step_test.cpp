@@ -81,12 +81,9 @@ double norm_of(const std::vector<at::Tensor>& values) {
 }
 
 double apart(const std::vector<at::Tensor>& values, const std::vector<at::Tensor>& right) {
-  double squares = 0, whole = 0;
-  for (std::size_t i = 0; i < right.size(); ++i) {
-    squares += (values[i] - right[i]).square().sum().item<double>();
-    whole += right[i].square().sum().item<double>();
-  }
-  return std::sqrt(squares / whole);
+  std::vector<at::Tensor> off;
+  for (std::size_t i = 0; i < right.size(); ++i) off.push_back(values[i] - right[i]);
+  return norm_of(off) / norm_of(right);
 }
 
 // How far rounding takes a training run from eager fp32, whose differences grow from step to step:

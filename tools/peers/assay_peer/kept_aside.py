@@ -11,8 +11,8 @@ MARGIN_BYTES = 1 << 30  # of the device's memory, for what rounds allocations up
 
 class KeptAside:
     """Copies of `tensors`, by name, in memory that the caching allocator gives to nothing else: the
-    next call finds its free blocks as ever. On the device where a look has room beside them, else on
-    the host, which takes a second for some GiB."""
+    next call finds its free blocks as ever. On the device where a look has room beside them, else
+    on the host, which takes a second for some GiB."""
 
     def __init__(self, tensors, device):
         size = sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
