@@ -7,7 +7,7 @@ import unittest.mock
 
 from test_assay_peer import NORM, SETTINGS, LibraryNorm, assay_peer
 
-from assay_peer import timed_looks
+from assay_peer import clocks, timed_looks
 
 
 class InTurns(unittest.TestCase):
@@ -43,11 +43,17 @@ class InTurns(unittest.TestCase):
         lines, calls = self.measure(turns, **{"measure.samples": 5, "measure.warmup": 3})
         self.assertEqual([line["turn"] for line in lines if "turn" in line],
                          [{"pass": "forward", "taken": taken, "planned": 5} for taken in (0, 2, 4)])
-        # 3 warm-up calls; an uncounted one and two samples, the second with an untimed one behind
-        # the look at it; two samples.
-        self.assertEqual(calls, [3, 7, 9])
+        # 3 warm-up calls; an uncounted one and two samples; another behind the look at the second
+        # and two samples.
+        self.assertEqual(calls, [3, 6, 9])
         series = next(line["series"] for line in lines if "series" in line)
         self.assertEqual(len(series["samples"]), 5)
+
+    def test_long_samples_have_no_untimed_one_ahead(self):
+        turns = [{"samples": 1, "after_others": True}] * 4
+        with unittest.mock.patch.object(clocks, "long_reading_s", lambda _: 0):
+            _, calls = self.measure(turns, **{"measure.samples": 4, "measure.warmup": 2})
+        self.assertEqual(calls, [2, 3, 4, 5])
 
     def test_without_a_warm_up_nothing_precedes_the_very_first_sample(self):
         turns = [{"samples": 1, "after_others": True}, {"samples": 1, "after_others": True}]

@@ -16,6 +16,7 @@ bool captures(const measure::Clock& clock) { return clock.name() == "cuda_graph"
 
 double PassStopwatch::warm_up_s() {
   const double call_s = parts_.wall.sample(1);
+  reading_s_ = call_s;
   warm_up_call_s_ = std::min(warm_up_call_s_, call_s);
   if (parts_.first_look) {
     std::exchange(parts_.first_look, nullptr)(*parts_.programs[parts_.wall.last()].program);
@@ -36,14 +37,14 @@ void PassStopwatch::prepare() {
 double PassStopwatch::sample_s(int calls) {
   for (const CalledProgram& called : parts_.programs) called.renewal->begin();
   calls_ = calls;
-  const double s = parts_.clock.sample(calls);
+  reading_s_ = parts_.clock.sample(calls);
   if (wanted_) {
     // Of a row any call, drawn behind it.
     looked_at_ = parts_.clock.last() - measure::secret() % parts_.clock.last_row();
     parts_.looks.glance(*parts_.programs[looked_at_].program);
   }
   if (parts_.after_sample) parts_.after_sample();
-  return s;
+  return reading_s_;
 }
 
 void PassStopwatch::expect() {
@@ -60,10 +61,14 @@ void PassStopwatch::look_at(std::size_t program) {
   parts_.looks.look(*called.program, *called.renewal);
 }
 
-void PassStopwatch::look() {
-  if (!std::exchange(wanted_, false)) return;
+bool PassStopwatch::look() {
+  if (!std::exchange(wanted_, false)) return false;
   look_at(looked_at_);
-  read_untimed();
+  return true;
+}
+
+void PassStopwatch::bring_back_caches() {
+  if (reading_s_ < parts_.long_reading_s) parts_.clock.sample(calls_);
 }
 
 void PassStopwatch::conclude() {

@@ -28,6 +28,8 @@ class PassStopwatch final : public timing::Stopwatch {
     const std::vector<CalledProgram>& programs;  // in the clocks' order; each is warmed up
     TimedLooks& looks;
     bool warmed = true;
+    // bring_back_caches() makes no reading that takes so long.
+    double long_reading_s = std::numeric_limits<double>::infinity();
     // Once, behind the warm-up: may add programs to the clock and to `programs`, given the seconds
     // of a warm-up call. May be empty.
     std::function<void(double call_s)> lengthen_rows;
@@ -43,11 +45,11 @@ class PassStopwatch final : public timing::Stopwatch {
   void announce(int calls) override { announced_ = calls; }
   double sample_s(int calls) override;
 
-  // Repeats the last reading only for its effects on caches and clocks.
-  void read_untimed() { parts_.clock.sample(calls_); }
-  // Looks at the last reading if that is wanted; an untimed reading then brings back what the look
-  // has pushed out of the caches. Call ahead of the next reading.
-  void look();
+  // Looks at the last reading if that is wanted, and says so. Call ahead of the next reading.
+  bool look();
+  // Once a look, or another's readings, have changed what the caches hold: an untimed reading,
+  // unless the last one was long.
+  void bring_back_caches();
   // Whether the next reading is to be looked at, and keeps what a look at it needs. Call directly
   // ahead of it, before ranks meet.
   void expect();
@@ -65,6 +67,7 @@ class PassStopwatch final : public timing::Stopwatch {
   int calls_ = 1;              // in the last reading
   std::size_t looked_at_ = 0;  // the program whose call the next look is at
   double prepared_s_ = 0;
+  double reading_s_ = 0;  // the last one's time, of a warm-up call before the first
   double warm_up_call_s_ = std::numeric_limits<double>::infinity();  // the shortest
 };
 

@@ -1,5 +1,6 @@
 """Time and memory of a pass by assay's rules."""
 
+import math
 import time
 from collections import deque
 
@@ -14,6 +15,13 @@ SHORT_SPIN, LONG_SPIN = 10_000, 160_000  # cycles
 NEWEST = 41
 SHORT_READING_S = 200e-6  # changes of the overhead are a thousandth of longer ones
 NOTICED_WITHIN_S = 50e-6
+LONG_READING_S = 0.1
+
+
+def long_reading_s(device):
+    """What caches hold is less than a thousandth of readings that take so long: a GPU's fill in
+    100 us."""
+    return LONG_READING_S if device.type == "cuda" else math.inf
 
 
 def synchronize(device):
@@ -161,15 +169,17 @@ def time_pass(clock, device, program, pass_name, warmup, samples, calls_per_samp
     the warm-up calls; with a warm-up of 0 the first sample contains the first call, and no call
     prepares the clock. A turn after other cases begins with a sample that does not count, since
     their data is in the caches; the first turn only after a warm-up. `looks`, the TimedLooks that
-    `program` then is, sees some readings; each of these is followed by one that does not count."""
+    `program` then is, sees some readings; such a sample follows each, too. Long ones need none."""
     wall = WallClock(device)
     warm = [wall.sample(program, pass_name, 1) for _ in range(warmup)]
     if warm:
         clock.prepare(program, pass_name)
     taken = []
+    looked_at = False
     for done in range(samples):
         after_others = turns is not None and turns.wait(pass_name, done, samples)
-        if after_others and (done > 0 or warm):
+        before = (taken or warm)[-1:]
+        if before and before[0] < long_reading_s(device) and (after_others or looked_at):
             clock.sample(program, pass_name, calls_per_sample)
         looked_at = looks is not None and looks.wants(done)
         if looked_at:
@@ -177,8 +187,6 @@ def time_pass(clock, device, program, pass_name, warmup, samples, calls_per_samp
         taken.append(clock.sample(program, pass_name, calls_per_sample))
         if looked_at:
             looks.look()
-            if done + 1 < samples:
-                clock.sample(program, pass_name, 1)
     return (warm[0], wall.name, taken) if warm else (taken[0], clock.name, taken)
 
 

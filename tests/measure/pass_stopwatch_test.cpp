@@ -1,0 +1,78 @@
+#include "worker/pass/pass_stopwatch.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace assay::worker {
+namespace {
+
+// Every reading takes `reading_s`.
+class CountingClock final : public measure::Clock {
+ public:
+  explicit CountingClock(double reading_s) : reading_s_(reading_s) {}
+
+  std::string name() const override { return "wall"; }
+  double resolution_s() const override { return 1e-9; }
+  double shortest_reading_s() const override { return 0; }
+  bool makes_rows() const override { return false; }
+  void add(std::vector<measure::Call>) override {}
+  double sample(int calls) override {
+    ++readings;
+    calls_ = calls;
+    return reading_s_;
+  }
+  void call(std::size_t) override {}
+  std::size_t last() const override { return 0; }
+  std::size_t last_row() const override { return 1; }
+  store::ClockFacts facts() const override { return {}; }
+
+  int calls() const { return calls_; }
+
+  int readings = 0;
+
+ private:
+  double reading_s_;
+  int calls_ = 0;
+};
+
+class BringBackCaches : public ::testing::Test {
+ protected:
+  // Untimed readings behind a warm-up call that takes `warm_up_s`, and behind a reading of three
+  // calls as well.
+  std::vector<int> readings(double warm_up_s, double reading_s, double long_reading_s) {
+    CountingClock wall(warm_up_s);
+    CountingClock clock(reading_s);
+    const std::vector<CalledProgram> none;
+    TimedLooks looks({.pass = "forward", .readings = 10});
+    PassStopwatch stopwatch({.clock = clock,
+                             .wall = wall,
+                             .programs = none,
+                             .looks = looks,
+                             .long_reading_s = long_reading_s});
+    stopwatch.warm_up_s();
+    stopwatch.bring_back_caches();
+    const int first = clock.readings;
+    stopwatch.sample_s(3);
+    stopwatch.bring_back_caches();
+    if (clock.readings == first + 2) {
+      EXPECT_EQ(clock.calls(), 3);
+    }
+    return {first, clock.readings - first - 1};
+  }
+};
+
+TEST_F(BringBackCaches, ReadsAgainUnlessTheLastReadingWasLong) {
+  EXPECT_EQ(readings(0.01, 0.02, 0.1), (std::vector{1, 1}));
+  EXPECT_EQ(readings(0.2, 0.02, 0.1), (std::vector{0, 1}));
+  EXPECT_EQ(readings(0.01, 0.1, 0.1), (std::vector{1, 0}));
+}
+
+TEST_F(BringBackCaches, AlwaysReadsAgainWhereNoReadingIsLong) {
+  EXPECT_EQ(readings(5, 5, std::numeric_limits<double>::infinity()), (std::vector{1, 1}));
+}
+
+}  // namespace
+}  // namespace assay::worker
