@@ -92,15 +92,15 @@ class Sequences:
     def __init__(self, errors):
         self.errors = errors
 
-    def gradients(self, sequence, narrow=False):
+    def gradients(self, sequence, narrow=False, draw=0):
         gradient = torch.tensor([3.0, 4.0])
         return None, {"w": gradient * (1 + narrow * self.errors[sequence])}
 
 
 class Gradients(unittest.TestCase):
-    def look(self, factor, errors=(0.0, 0.1), most_norm=0):
+    def look(self, factor, errors=(0.0, 0.1), most_norm=0, precision="bf16"):
         compare_gradients(Sequences(errors), {"w": factor * torch.tensor([3.0, 4.0])}, len(errors),
-                          most_norm, Comparison("bf16"))
+                          most_norm, Comparison(precision))
 
     def test_may_be_off_as_the_batch_rounded(self):
         # Of the batch the textbook's error is 0.05, half a tenth: three times that and twice 0.02.
@@ -128,6 +128,36 @@ class Gradients(unittest.TestCase):
         with self.assertRaises(Wrong):
             self.look(1.54, errors=(0.0, 0.24))
 
+    def test_may_be_off_as_products_of_split_operands_are_in_fp32(self):
+        # The textbook's error is 0.005: 2 · 1.2 · 0.02 and twice 1e-4.
+        self.look(1.0481, errors=(0.0, 0.01), precision="fp32")
+        with self.assertRaisesRegex(Wrong, "grad.w differs .* allowed are 0.048"):
+            self.look(1.0483, errors=(0.0, 0.01), precision="fp32")
+
+    def test_may_be_off_as_the_largest_of_several_draws_in_fp32(self):
+        draws = set()
+
+        class Lucky(Sequences):
+            def gradients(self, sequence, narrow=False, draw=0):
+                draws.add(draw)
+                return super().gradients(sequence, narrow and draw == 2)
+
+        def look(factor, precision):
+            draws.clear()
+            compare_gradients(Lucky((0.01,)), {"w": factor * torch.tensor([3.0, 4.0])}, 1, 0,
+                              Comparison(precision))
+
+        look(1.0001, "fp32")
+        self.assertEqual(draws, {0})
+        look(1.1, "fp32")  # 2 · 1.4 · 0.04
+        self.assertEqual(draws, {0, 1, 2})
+        with self.assertRaisesRegex(Wrong, "grad.w differs .* allowed are 0.11"):
+            look(1.2, "fp32")
+        self.assertEqual(draws, set(range(8)))
+        with self.assertRaisesRegex(Wrong, "grad.w differs .* allowed are 0.04"):
+            look(1.1, "bf16")
+        self.assertEqual(draws, {0})
+
     def test_may_be_off_by_no_more_where_the_textbook_overflows(self):
         self.look(1.03, errors=(0.0, 1e39))
         with self.assertRaises(Wrong):
@@ -143,7 +173,7 @@ class Gradients(unittest.TestCase):
         exact = {name: torch.tensor([0.3, 0.4]) for name in ("a", "b", "c")}
 
         class Textbook:
-            def gradients(self, sequence, narrow=False):
+            def gradients(self, sequence, narrow=False, draw=0):
                 loud = torch.tensor([10.0, 9.0 if narrow else 0.0])
                 return None, {"loud": loud, **{name: x.clone() for name, x in exact.items()}}
 
@@ -166,7 +196,7 @@ class Gradients(unittest.TestCase):
 
     def test_may_all_be_zero_under_a_limit(self):
         class Textbook:
-            def gradients(self, sequence, narrow=False):
+            def gradients(self, sequence, narrow=False, draw=0):
                 return None, {"w": torch.zeros(2)}
 
         compare_gradients(Textbook(), {"w": torch.zeros(2)}, 1, 1.0, Comparison("bf16"))

@@ -90,7 +90,7 @@ std::vector<NamedTensor> TextbookModel::added(const Sequences& of, const std::st
 }
 
 bool is_as_fine_as_reference(const PrecisionPolicy& of_case) {
-  return of_case.compute() == at::kFloat;
+  return of_case.compute() == at::kFloat && !of_case.tf32;
 }
 
 // Parameters and gradients; an attention's matrix with what autograd makes of it; logits; what a

@@ -85,18 +85,22 @@ Verification look_at_logits(const LookedAtStep& step, std::int64_t drawn) {
 }
 
 // The more of a gradient rounding changes, the less the error of one kernel says of another's:
-// twice as much is allowed from a tenth on. An error that is no number allows nothing.
-double allowed_of_gradient(double usual, double tolerance) {
+// twice as much is allowed from a tenth on. Kernels may make products in fp32 of split operands,
+// which leave 2^-22 where a textbook's leave 2^-24. An error that is no number allows nothing.
+double allowed_of_gradient(double usual, const PrecisionPolicy& precision) {
   constexpr double mostly_rounding = 0.1;
-  const double floor = reference::gradient_allowance * tolerance;
+  constexpr double split_products = 4;
+  const double floor = reference::gradient_allowance * reference::tolerance(precision);
   if (!std::isfinite(usual)) return floor;
-  return reference::textbook_allowance * (1 + std::min(1.0, usual / mostly_rounding)) * usual +
+  const double expected = is_as_fine_as_reference(precision) ? split_products * usual : usual;
+  return reference::textbook_allowance * (1 + std::min(1.0, expected / mostly_rounding)) *
+             expected +
          floor;
 }
 
-AllowedErrors allowed_of_gradients(const UsualErrors& usual, double tolerance) {
+AllowedErrors allowed_of_gradients(const UsualErrors& usual, const PrecisionPolicy& precision) {
   AllowedErrors allowed;
-  for (const auto& [name, error] : usual) allowed[name] = allowed_of_gradient(error, tolerance);
+  for (const auto& [name, error] : usual) allowed[name] = allowed_of_gradient(error, precision);
   return allowed;
 }
 
@@ -116,7 +120,7 @@ Verification compare_outputs(const LookedAtStep& step, const std::vector<NamedTe
     if (gradient && skipped) continue;
     const at::Tensor* value = tensor_named(step.values, name);
     reference::compare(found, name, value == nullptr ? at::Tensor() : *value, output,
-                       gradient ? allowed_of_gradient(usual[name], tolerance) : tolerance);
+                       gradient ? allowed_of_gradient(usual[name], precision) : tolerance);
   }
   if (limit && !skipped && limit->of_values > limit->most) {
     reference::compare(found, "the norm of all gradients",
@@ -165,9 +169,11 @@ UsualErrors expected_errors(const LookedAtStep& step, const BatchReference& righ
   return expected;
 }
 
-// A single error may be next to nothing by chance, where few directions make it up.
+// A single error may be next to nothing by chance, where few directions make it up. Where one does,
+// in 8 of 100 cases a kernel's error is 8 times as large as one draw's, in less than one of 100,000
+// as the largest of 8.
 int draws_of_usual(const PrecisionPolicy& precision) {
-  return is_as_fine_as_reference(precision) ? 3 : 1;
+  return is_as_fine_as_reference(precision) ? 8 : 1;
 }
 
 // All ranks together. One sequence's errors tell little of another's, whose gradient may be twenty
@@ -198,6 +204,7 @@ Verification compare_batch(const LookedAtStep& step, const Parts& parts, BatchRe
   if (training::all_ranks(group, device, passes(found))) return found;
   if (!training::all_ranks(group, device, may_be_usual(found))) return found;
   UsualErrors errors;
+  Verification again;
   for (int draw = 0; draw < draws_of_usual(step.context.precision); ++draw) {
     std::vector<NamedTensor> usual;
     made = on_all_ranks([&] { usual = usual_of_batch(step, parts, right.outputs, draw); });
@@ -208,16 +215,17 @@ Verification compare_batch(const LookedAtStep& step, const Parts& parts, BatchRe
       for (const auto& [name, error] : usual_errors(std::exchange(usual, {}), right.outputs)) {
         errors[name] = draw == 0 ? error : std::max(errors[name], error);
       }
+      if (!limit) again = compare_outputs(step, right.outputs, errors, limit);
     });
     if (!made.ok()) return found;
+    if (!limit && training::all_ranks(group, device, passes(again))) return again;
   }
-  Verification again;
   made = on_all_ranks([&] {
     if (limit) {
-      const double tolerance = reference::tolerance(step.context.precision);
-      const AllowedErrors allowed = allowed_of_gradients(errors, tolerance);
-      scale_gradients(right.outputs,
-                      factor_of_own_norm(*limit, step.values, right.outputs, allowed, tolerance));
+      const PrecisionPolicy& precision = step.context.precision;
+      scale_gradients(right.outputs, factor_of_own_norm(*limit, step.values, right.outputs,
+                                                        allowed_of_gradients(errors, precision),
+                                                        reference::tolerance(precision)));
     }
     again = compare_outputs(step, right.outputs, errors, limit);
   });

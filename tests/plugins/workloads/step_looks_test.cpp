@@ -2,7 +2,9 @@
 // one that leaves something out does not.
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/where.h>
 #include <gmock/gmock.h>
 
 #include <memory>
@@ -181,6 +183,29 @@ TEST(StepLook, AnHonestBackwardPassesInFp32WhereRoundingMakesMuchOfIt) {
     largest = std::max(largest, found.error);
   }
   EXPECT_GT(largest, 2e-4);  // which is allowed anyhow
+}
+
+// Larger and smaller by 2^-22, in no order: what a split into two halves of 11 bits loses.
+at::Tensor split(const at::Tensor& x) {
+  const at::Tensor place = at::arange(x.numel(), at::kLong).view(x.sizes());
+  const at::Tensor is_larger = (place * 2654435761).bitwise_right_shift(13).bitwise_and(1) == 1;
+  return x * at::where(is_larger, 1 + 0x1p-22, 1 - 0x1p-22).to(x.dtype());
+}
+
+TEST(StepLook, AnHonestBackwardPassesInFp32WithProductsOfSplitOperands) {
+  bool beyond_twice = false;
+  for (const std::uint64_t seed : {3, 5, 6, 7}) {
+    auto tested = test::make_case({"model_step", "naive", "rmsnorm", "fp32"});
+    tested.context.seed = seed;
+    tested.context.ops.linear = [](const at::Tensor& x, const at::Tensor& weight) {
+      return at::linear(split(x), split(weight));
+    };
+    const Verification found = after_violent_steps(tested, "forward_backward", seed,
+                                                   {.rate = 200, .steps = 40, .heads = 2});
+    EXPECT_LE(found.error, found.tolerance) << seed << ": " << found.worst;
+    beyond_twice = beyond_twice || found.error > 2 * found.textbook + 2e-4;
+  }
+  EXPECT_TRUE(beyond_twice);  // of the textbook's error, which is allowed in any precision
 }
 
 // There rounding makes so much of the largest gradients that their norm in bf16 is another than in

@@ -40,6 +40,7 @@ class Comparison:
     Raises Wrong beyond the tolerance."""
 
     def __init__(self, precision):
+        self.precision = precision
         self.tolerance = TOLERANCES[precision]
         self.worst = None  # (share of the tolerance, error, tolerance, of, textbook's error)
         self._found, self._usual = {}, {}
