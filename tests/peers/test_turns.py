@@ -5,6 +5,8 @@ import json
 import unittest
 import unittest.mock
 
+import torch
+
 from test_assay_peer import NORM, SETTINGS, LibraryNorm, assay_peer
 
 from assay_peer import clocks, timed_looks
@@ -43,9 +45,9 @@ class InTurns(unittest.TestCase):
         lines, calls = self.measure(turns, **{"measure.samples": 5, "measure.warmup": 3})
         self.assertEqual([line["turn"] for line in lines if "turn" in line],
                          [{"pass": "forward", "taken": taken, "planned": 5} for taken in (0, 2, 4)])
-        # 3 warm-up calls; an uncounted one and two samples; another behind the look at the second
-        # and two samples.
-        self.assertEqual(calls, [3, 6, 9])
+        # 3 warm-up calls; an uncounted one and two samples, the second with an untimed one behind
+        # the look at it; two samples.
+        self.assertEqual(calls, [3, 7, 9])
         series = next(line["series"] for line in lines if "series" in line)
         self.assertEqual(len(series["samples"]), 5)
 
@@ -53,7 +55,12 @@ class InTurns(unittest.TestCase):
         turns = [{"samples": 1, "after_others": True}] * 4
         with unittest.mock.patch.object(clocks, "long_reading_s", lambda _: 0):
             _, calls = self.measure(turns, **{"measure.samples": 4, "measure.warmup": 2})
-        self.assertEqual(calls, [2, 3, 4, 5])
+        # One behind the warm-up, and one behind the look at the second sample.
+        self.assertEqual(calls, [2, 4, 6, 7])
+
+    def test_samples_are_long_on_a_gpu_alone(self):
+        self.assertEqual(clocks.long_reading_s(torch.device("cuda")), 0.1)
+        self.assertEqual(clocks.long_reading_s(torch.device("cpu")), float("inf"))
 
     def test_without_a_warm_up_nothing_precedes_the_very_first_sample(self):
         turns = [{"samples": 1, "after_others": True}, {"samples": 1, "after_others": True}]

@@ -101,6 +101,8 @@ class Textbook:
 
         self._model, self._narrow_model = model_with(naive_attention), model_with(tiled_attention)
         self._step = step
+        # The narrow operations would round as the others do.
+        self._is_as_fine = step.case.get("precision") == "fp32"
         self.parameters = {name: parameter.detach().float().requires_grad_()
                            for name, parameter in parameters.items()}
 
@@ -117,7 +119,7 @@ class Textbook:
                 stack.enter_context(exact_products())
             model = self._narrow_model if narrow else self._model
             parameters = self.parameters
-            if narrow and not narrowed:
+            if narrow and self._is_as_fine:
                 name = "embedding.weight"
                 parameters = parameters | {name: an_ulp_off(parameters[name], draw)}
             return torch.func.functional_call(model, parameters, (tokens,))
@@ -167,7 +169,7 @@ def allowed_of_gradient(usual, comparison):
     if not math.isfinite(usual):
         return floor
     expected = usual * (SPLIT_PRODUCTS if comparison.precision == "fp32" else 1)
-    return GRADIENT_FACTOR * (1 + min(1, expected / MOSTLY_ROUNDING)) * expected + floor
+    return GRADIENT_FACTOR * (1 + min(1, usual / MOSTLY_ROUNDING)) * expected + floor
 
 
 def common_factor(gradients, right, allowed):
@@ -216,24 +218,52 @@ def scale(gradients, factor):
         gradient.mul_(factor)
 
 
-def of_batch(textbook, batch, draw=0):
-    """(sum of the sequences' gradients, the textbook's error of it), by name. The error is no less
-    than the root of the sum of the sequences' squared errors, as if these were independent: few
-    may cancel each other by chance."""
-    right, off, squares = {}, {}, {}
-    for sequence in range(batch):  # of all: their errors differ eightfold
+class ErrorsOfBatch:
+    """Of the sum of sequences' gradients, by name. An error is no less than the root of the sum of
+    the sequences' squared errors, as if these were independent: few may cancel each other by
+    chance."""
+
+    def __init__(self):
+        self._off, self._squares = {}, {}
+
+    def add(self, name, error):
+        self._squares[name] = self._squares.get(name, 0) + error.double().norm().item() ** 2
+        self._off[name] = self._off[name].add_(error) if name in self._off else error
+
+    def beside(self, norms):
+        return {name: ratio_of_norms(max(off.double().norm().item(), math.sqrt(self._squares[name])),
+                                     norms[name])
+                for name, off in self._off.items()}
+
+
+def gradients_of_sequences(textbook, batch, draw):
+    """(name, gradient, the textbook's error of it) of each sequence: their errors differ eightfold."""
+    for sequence in range(batch):
         _, own = textbook.gradients(sequence)
         _, near = textbook.gradients(sequence, narrow=True, draw=draw)
         for name, gradient in own.items():
-            error = near.pop(name).sub_(gradient)
-            squares[name] = squares.get(name, 0) + error.double().norm().item() ** 2
-            right[name] = right[name].add_(gradient) if name in right else gradient
-            off[name] = off[name].add_(error) if name in off else error
-    usual = {}
-    for name, gradient in right.items():
-        distance = max(off.pop(name).double().norm().item(), math.sqrt(squares[name]))
-        usual[name] = ratio_of_norms(distance, gradient.double().norm().item())
-    return right, usual
+            yield name, gradient, near.pop(name).sub_(gradient)
+
+
+def of_batch(textbook, batch):
+    """(sum of the sequences' gradients, its norm, the textbook's error of it), by name."""
+    right, errors = {}, ErrorsOfBatch()
+    for name, gradient, error in gradients_of_sequences(textbook, batch, draw=0):
+        errors.add(name, error)
+        right[name] = right[name].add_(gradient) if name in right else gradient
+    norms = {name: gradient.double().norm().item() for name, gradient in right.items()}
+    return right, norms, errors.beside(norms)
+
+
+def larger_of_draws(usual, textbook, batch, norms, draw):
+    """`usual`, or the errors of a further draw where these are larger. One that is no number says
+    nothing."""
+    errors = ErrorsOfBatch()
+    for name, _, error in gradients_of_sequences(textbook, batch, draw):
+        errors.add(name, error)
+    further = errors.beside(norms)
+    return {name: max((x for x in (error, further[name]) if math.isfinite(x)), default=error)
+            for name, error in usual.items()}
 
 
 def errors_of(gradients, right, allowed, limit, tolerance):
@@ -247,7 +277,7 @@ def compare_gradients(textbook, gradients, batch, most_norm, comparison):
     """gradients: of the call, unscaled. most_norm: to which it has clipped them; 0: it has not."""
     if not all(gradient.isfinite().all() for gradient in gradients.values()):
         return  # a loss scale that was too large: the step is skipped
-    right, usual = of_batch(textbook, batch)
+    right, norms, usual = of_batch(textbook, batch)
     for name in right:
         if name not in gradients:
             raise Wrong(f"grad.{name} is missing")
@@ -260,8 +290,7 @@ def compare_gradients(textbook, gradients, batch, most_norm, comparison):
         comparison.judge("the norm of all gradients", longer, comparison.tolerance)
     for draw in range(DRAWS if comparison.precision == "fp32" else 1):
         if draw > 0:
-            _, further = of_batch(textbook, batch, draw)
-            usual = {name: max(error, further[name]) for name, error in usual.items()}
+            usual = larger_of_draws(usual, textbook, batch, norms, draw)
         allowed = {name: allowed_of_gradient(error, comparison) for name, error in usual.items()}
         errors = errors_of(gradients, right, allowed, limit, comparison.tolerance)
         if all(error <= allowed[name] for name, error in errors.items()):

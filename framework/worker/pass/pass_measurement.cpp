@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -47,7 +46,7 @@ std::function<void()> alignment_on_device(const CaseContext& context) {
 timing::Hooks hooks_among(const CaseContext& context, PassStopwatch& stopwatch) {
   timing::Hooks hooks;
   hooks.before_reading = [&](std::size_t) {
-    if (stopwatch.look()) stopwatch.bring_back_caches();
+    stopwatch.look();
     stopwatch.expect();
     if (context.group.size > 1) barrier(context.group);
   };
@@ -72,18 +71,16 @@ TimedLooks::Plan looks_planned(const PassToMeasure& what, const timing::Sampling
           .await_freed = [&what] { what.freed.await_cleared(); }};
 }
 
-// A reading after another case's finds that case's caches. The very first is taken so where no call
-// may come before it.
+// A reading after another case's finds that case's caches. The very first has no untimed one ahead
+// where no call may come before it.
 void interleave(timing::Hooks& hooks, PassStopwatch& stopwatch, const PassToMeasure& what,
                 const timing::SamplingSettings& settings) {
   hooks.before_reading = [&, meet = std::move(hooks.before_reading)](std::size_t reading) {
-    const bool looked = stopwatch.look();
+    stopwatch.look();
     const int planned = settings.target > 0 ? settings.min_samples : settings.samples;
     const bool after_others =
         what.await_turn(what.pass, static_cast<std::int64_t>(reading), planned);
-    if (looked || (after_others && (reading > 0 || settings.warmup > 0))) {
-      stopwatch.bring_back_caches();
-    }
+    if (after_others && (reading > 0 || settings.warmup > 0)) stopwatch.bring_back_caches();
     meet(reading);
   };
 }
@@ -240,13 +237,6 @@ void refuse_work_after_a_call(std::string still) {
   if (!still.empty()) throw_unless_ok({Outcome::wrong, std::move(still)});
 }
 
-// Of readings that take so long a GPU's caches are less than a thousandth: 100 us fill them.
-// Several ranks make the same calls, which their own times could not decide.
-double long_reading_s(const CaseContext& context) {
-  const bool alone_on_gpu = context.device.is_cuda() && context.group.size == 1;
-  return alone_on_gpu ? 0.1 : std::numeric_limits<double>::infinity();
-}
-
 // Times the pass and checks the outputs of the timed calls. preparing_s: time that preparing the
 // step took.
 void take_times(const PassToMeasure& what, const GuardedStep& step, double preparing_s,
@@ -285,7 +275,7 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
                            .programs = programs.called(),
                            .looks = looks,
                            .warmed = settings.warmup > 0,
-                           .long_reading_s = long_reading_s(context),
+                           .long_reading_s = long_reading_s(context.device, context.group.size),
                            .lengthen_rows = lengthen_rows,
                            .first_look = [&](ProgramBoundary& first) { outputs.look(first); },
                            .after_sample = after_sample});

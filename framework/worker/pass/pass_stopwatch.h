@@ -18,6 +18,11 @@ struct CalledProgram {
   InputRenewal* renewal = nullptr;
 };
 
+// Readings that take so long need no untimed one ahead for what others have left in the caches:
+// filling a GPU's takes 100 us, a thousandth of them. Infinity where that does not hold: on a CPU,
+// and among ranks, which must make the same calls whatever their own times are.
+double long_reading_s(const c10::Device& device, int ranks);
+
 // Takes a pass's readings by a clock, and looks at those that TimedLooks asks for before anything
 // else is called.
 class PassStopwatch final : public timing::Stopwatch {
@@ -28,7 +33,6 @@ class PassStopwatch final : public timing::Stopwatch {
     const std::vector<CalledProgram>& programs;  // in the clocks' order; each is warmed up
     TimedLooks& looks;
     bool warmed = true;
-    // bring_back_caches() makes no reading that takes so long.
     double long_reading_s = std::numeric_limits<double>::infinity();
     // Once, behind the warm-up: may add programs to the clock and to `programs`, given the seconds
     // of a warm-up call. May be empty.
@@ -45,10 +49,11 @@ class PassStopwatch final : public timing::Stopwatch {
   void announce(int calls) override { announced_ = calls; }
   double sample_s(int calls) override;
 
-  // Looks at the last reading if that is wanted, and says so. Call ahead of the next reading.
-  bool look();
-  // Once a look, or another's readings, have changed what the caches hold: an untimed reading,
-  // unless the last one was long.
+  // Looks at the last reading if that is wanted; an untimed reading then brings back what the look
+  // has pushed out of the caches, and the memory that it took. Call ahead of the next reading.
+  void look();
+  // Once others' readings have changed what the caches hold: an untimed reading, unless the last
+  // one was long.
   void bring_back_caches();
   // Whether the next reading is to be looked at, and keeps what a look at it needs. Call directly
   // ahead of it, before ranks meet.
@@ -67,7 +72,7 @@ class PassStopwatch final : public timing::Stopwatch {
   int calls_ = 1;              // in the last reading
   std::size_t looked_at_ = 0;  // the program whose call the next look is at
   double prepared_s_ = 0;
-  double reading_s_ = 0;  // the last one's time, of a warm-up call before the first
+  double reading_s_ = 0;                                             // the last one's time
   double warm_up_call_s_ = std::numeric_limits<double>::infinity();  // the shortest
 };
 

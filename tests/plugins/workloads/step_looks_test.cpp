@@ -193,8 +193,8 @@ at::Tensor split(const at::Tensor& x) {
 }
 
 TEST(StepLook, AnHonestBackwardPassesInFp32WithProductsOfSplitOperands) {
-  bool beyond_twice = false;
-  for (const std::uint64_t seed : {3, 5, 6, 7}) {
+  bool needs_it = false;
+  for (const std::uint64_t seed : {2, 3, 4, 5}) {
     auto tested = test::make_case({"model_step", "naive", "rmsnorm", "fp32"});
     tested.context.seed = seed;
     tested.context.ops.linear = [](const at::Tensor& x, const at::Tensor& weight) {
@@ -203,9 +203,10 @@ TEST(StepLook, AnHonestBackwardPassesInFp32WithProductsOfSplitOperands) {
     const Verification found = after_violent_steps(tested, "forward_backward", seed,
                                                    {.rate = 200, .steps = 40, .heads = 2});
     EXPECT_LE(found.error, found.tolerance) << seed << ": " << found.worst;
-    beyond_twice = beyond_twice || found.error > 2 * found.textbook + 2e-4;
+    const double usual = found.textbook;
+    needs_it = needs_it || found.error > 2 * (1 + std::min(1.0, usual / 0.1)) * usual + 2e-4;
   }
-  EXPECT_TRUE(beyond_twice);  // of the textbook's error, which is allowed in any precision
+  EXPECT_TRUE(needs_it);  // that much is allowed in any precision
 }
 
 // There rounding makes so much of the largest gradients that their norm in bf16 is another than in
@@ -256,9 +257,11 @@ TEST(StepLook, AGradientOfAnotherLengthIsFoundWhereRoundingChangesTheNorm) {
   }
 }
 
-TEST(StepLook, AWrongBackwardIsFoundWhereSequencesDifferInRounding) {
+struct WrongBackward : ::testing::TestWithParam<const char*> {};
+
+TEST_P(WrongBackward, IsFoundWhereSequencesDifferInRounding) {
   for (const std::uint64_t seed : {2, 3}) {
-    auto tested = test::make_case({"model_step", "naive", "rmsnorm", "bf16"});
+    auto tested = test::make_case({"model_step", "naive", "rmsnorm", GetParam()});
     tested.context.ops.attention = [right =
                                         tested.context.ops.attention](const AttentionInputs& in) {
       const at::Tensor out = right(in);
@@ -271,6 +274,8 @@ TEST(StepLook, AWrongBackwardIsFoundWhereSequencesDifferInRounding) {
     EXPECT_GT(found.error, found.tolerance) << seed;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(StepLook, WrongBackward, ::testing::Values("bf16", "fp32"));
 
 }  // namespace
 }  // namespace assay

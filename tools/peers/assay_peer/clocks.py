@@ -19,8 +19,8 @@ LONG_READING_S = 0.1
 
 
 def long_reading_s(device):
-    """What caches hold is less than a thousandth of readings that take so long: a GPU's fill in
-    100 us."""
+    """Readings that take so long need no untimed one ahead for what others have left in the caches:
+    filling a GPU's takes 100 us, a thousandth of them."""
     return LONG_READING_S if device.type == "cuda" else math.inf
 
 
@@ -168,18 +168,18 @@ def time_pass(clock, device, program, pass_name, warmup, samples, calls_per_samp
     """(seconds of the first call, name of its clock, seconds of each sample). The wall clock times
     the warm-up calls; with a warm-up of 0 the first sample contains the first call, and no call
     prepares the clock. A turn after other cases begins with a sample that does not count, since
-    their data is in the caches; the first turn only after a warm-up. `looks`, the TimedLooks that
-    `program` then is, sees some readings; such a sample follows each, too. Long ones need none."""
+    their data is in the caches, unless samples are long; the first turn only after a warm-up.
+    `looks`, the TimedLooks that `program` then is, sees some readings; each of these is followed by
+    one that does not count and brings back the memory that the look took."""
     wall = WallClock(device)
     warm = [wall.sample(program, pass_name, 1) for _ in range(warmup)]
     if warm:
         clock.prepare(program, pass_name)
     taken = []
-    looked_at = False
     for done in range(samples):
         after_others = turns is not None and turns.wait(pass_name, done, samples)
-        before = (taken or warm)[-1:]
-        if before and before[0] < long_reading_s(device) and (after_others or looked_at):
+        is_long = done > 0 and taken[-1] >= long_reading_s(device)
+        if after_others and (done > 0 or warm) and not is_long:
             clock.sample(program, pass_name, calls_per_sample)
         looked_at = looks is not None and looks.wants(done)
         if looked_at:
@@ -187,6 +187,8 @@ def time_pass(clock, device, program, pass_name, warmup, samples, calls_per_samp
         taken.append(clock.sample(program, pass_name, calls_per_sample))
         if looked_at:
             looks.look()
+            if done + 1 < samples:
+                clock.sample(program, pass_name, 1)
     return (warm[0], wall.name, taken) if warm else (taken[0], clock.name, taken)
 
 
