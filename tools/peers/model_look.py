@@ -79,10 +79,14 @@ def tiled_attention(q, k, v, hidden):
     return TiledAttention.apply(q, *of_each_head(q, k, v), hidden)
 
 
+def is_as_fine_as_reference(precision):
+    """The same operations in the same precision round alike, which tells nothing of rounding."""
+    return precision == "fp32"
+
+
 def an_ulp_off(x, draw=0):
-    """Elements larger and smaller by the resolution of x's dtype, in turns of 2^draw. The same
-    operations in the same precision round alike, which tells nothing of rounding; from inputs so
-    far apart each rounds otherwise."""
+    """Elements larger and smaller by the resolution of x's dtype, in turns of 2^draw. From inputs
+    so far apart the same operations round otherwise."""
     ulp = torch.finfo(x.dtype).eps
     place = torch.arange(x.numel(), device=x.device).view(x.shape)
     return torch.where((place >> draw) % 2 == 1, x * (1 - ulp), x * (1 + ulp))
@@ -101,8 +105,7 @@ class Textbook:
 
         self._model, self._narrow_model = model_with(naive_attention), model_with(tiled_attention)
         self._step = step
-        # The narrow operations would round as the others do.
-        self._is_as_fine = step.case.get("precision") == "fp32"
+        self._is_as_fine = is_as_fine_as_reference(step.case.get("precision"))
         self.parameters = {name: parameter.detach().float().requires_grad_()
                            for name, parameter in parameters.items()}
 
@@ -168,7 +171,7 @@ def allowed_of_gradient(usual, comparison):
     floor = GRADIENT_FLOOR * comparison.tolerance
     if not math.isfinite(usual):
         return floor
-    expected = usual * (SPLIT_PRODUCTS if comparison.precision == "fp32" else 1)
+    expected = usual * (SPLIT_PRODUCTS if is_as_fine_as_reference(comparison.precision) else 1)
     return GRADIENT_FACTOR * (1 + min(1, usual / MOSTLY_ROUNDING)) * expected + floor
 
 
@@ -231,13 +234,14 @@ class ErrorsOfBatch:
         self._off[name] = self._off[name].add_(error) if name in self._off else error
 
     def beside(self, norms):
-        return {name: ratio_of_norms(max(off.double().norm().item(), math.sqrt(self._squares[name])),
-                                     norms[name])
-                for name, off in self._off.items()}
+        distances = {name: max(off.double().norm().item(), math.sqrt(self._squares[name]))
+                     for name, off in self._off.items()}
+        return {name: ratio_of_norms(distance, norms[name]) for name, distance in distances.items()}
 
 
 def gradients_of_sequences(textbook, batch, draw):
-    """(name, gradient, the textbook's error of it) of each sequence: their errors differ eightfold."""
+    """(name, gradient, the textbook's error of it) of all sequences: their errors differ
+    eightfold."""
     for sequence in range(batch):
         _, own = textbook.gradients(sequence)
         _, near = textbook.gradients(sequence, narrow=True, draw=draw)
@@ -288,7 +292,7 @@ def compare_gradients(textbook, gradients, batch, most_norm, comparison):
         scale(right, limit.factor())
         longer = max(0.0, limit.of_values / most_norm - 1)
         comparison.judge("the norm of all gradients", longer, comparison.tolerance)
-    for draw in range(DRAWS if comparison.precision == "fp32" else 1):
+    for draw in range(DRAWS if is_as_fine_as_reference(comparison.precision) else 1):
         if draw > 0:
             usual = larger_of_draws(usual, textbook, batch, norms, draw)
         allowed = {name: allowed_of_gradient(error, comparison) for name, error in usual.items()}
