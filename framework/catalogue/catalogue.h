@@ -40,7 +40,8 @@ struct PluginInfo {
   std::vector<std::string> devices;  // empty: all
 
   // Workloads only.
-  std::vector<std::string> uses;  // kinds
+  std::string look_memory_estimate;  // bytes that a look takes beside the case; may be empty
+  std::vector<std::string> uses;     // kinds
   std::vector<std::string> passes;
   std::vector<std::string> default_passes;
   std::vector<std::string> unclocked;  // of the passes: run and recorded, not timed

@@ -103,6 +103,7 @@ Result<PluginInfo> plugin_from_json(const nlohmann::json& json) {
   fields.text("file", plugin.file);
   fields.list("parameters", parameter_from_json, plugin.parameters);
   fields.text("memory_estimate", plugin.memory_estimate);
+  fields.text("look_memory_estimate", plugin.look_memory_estimate);
   fields.texts("devices", plugin.devices);
   fields.texts("uses", plugin.uses);
   fields.texts("passes", plugin.passes);
@@ -127,6 +128,7 @@ nlohmann::json to_json(const PluginInfo& plugin) {
           {"file", plugin.file},
           {"parameters", parameters_to_json(plugin.parameters)},
           {"memory_estimate", plugin.memory_estimate},
+          {"look_memory_estimate", plugin.look_memory_estimate},
           {"devices", plugin.devices},
           {"uses", plugin.uses},
           {"passes", plugin.passes},

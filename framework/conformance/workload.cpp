@@ -106,6 +106,12 @@ std::string wrong_in_passes(const WorkloadInfo& info) {
   return {};
 }
 
+std::string wrong_in(const std::string& expression) {
+  if (expression.empty()) return {};
+  const auto compiled = Expression::compile(expression);
+  return compiled ? "" : compiled.error().text();
+}
+
 CheckVerdict consistent(const Subject& subject) {
   const PluginDescription description = description_of(subject);
   const WorkloadInfo& info = description.workload;
@@ -124,9 +130,11 @@ CheckVerdict consistent(const Subject& subject) {
       }
       if (auto found = outside_bounds(parameter); !found.empty()) return found;
     }
-    if (description.memory_estimate.empty()) return {};
-    const auto estimate = Expression::compile(description.memory_estimate);
-    return estimate ? "" : "the memory estimate: " + estimate.error().text();
+    if (auto found = wrong_in(description.memory_estimate); !found.empty()) {
+      return "the memory estimate: " + found;
+    }
+    auto found = wrong_in(description.look_memory_estimate);
+    return found.empty() ? found : "the estimate of a look's memory: " + found;
   };
   return {.complaint = wrong()};
 }

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <thread>
 
+#include "measure/device.h"
+
 namespace assay::measure {
 
 namespace {
@@ -33,6 +35,11 @@ void FreedMemory::await_cleared() {
   if (wait_s > 0) std::this_thread::sleep_for(std::chrono::duration<double>(wait_s));
 }
 
+void FreedMemory::give_back() {
+  empty_cache(device_);
+  await_cleared();
+}
+
 }  // namespace assay::measure
 
 #else
@@ -41,6 +48,7 @@ namespace assay::measure {
 
 FreedMemory::FreedMemory(const c10::Device& device) : device_(device) {}
 void FreedMemory::await_cleared() {}
+void FreedMemory::give_back() {}
 
 }  // namespace assay::measure
 

@@ -15,6 +15,9 @@ class FreedMemory {
   // Waits until the memory returned since the last call must be cleared. Returns at once on a CPU.
   void await_cleared();
 
+  // Returns what the allocator holds and nobody uses, and waits so.
+  void give_back();
+
  private:
   c10::Device device_;
   std::int64_t awaited_bytes_ = 0;

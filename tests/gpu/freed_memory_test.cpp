@@ -4,6 +4,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/ops/empty.h>
+#include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -54,6 +55,25 @@ TEST(GpuFreedMemory, IsClearedBeforeAnythingIsTimed) {
       "a copy of 512 MiB: %.1f us, after 8 GiB were given back %.1f us, once cleared %.1f us\n",
       undisturbed_s * 1e6, meanwhile_s * 1e6, afterwards_s * 1e6);
   EXPECT_NEAR(afterwards_s, undisturbed_s, 0.03 * undisturbed_s);
+}
+
+TEST(GpuFreedMemory, GoesBackWhereNobodyUsesIt) {
+  if (at::getNumGPUs() == 0) GTEST_SKIP() << "no CUDA device on this machine";
+  measure::use_device(cuda);
+  measure::FreedMemory freed(cuda);
+  const auto used = bytes_on_gpu(std::int64_t{64} << 20);
+  const auto free_bytes = [] {
+    std::size_t free = 0, all = 0;
+    EXPECT_EQ(cudaMemGetInfo(&free, &all), cudaSuccess);
+    return static_cast<std::int64_t>(free);
+  };
+  freed.give_back();
+  const std::int64_t before = free_bytes();
+  bytes_on_gpu(std::int64_t{2} << 30);
+  EXPECT_LE(free_bytes(), before - (std::int64_t{2} << 30)) << "the allocator keeps it";
+  freed.give_back();
+  EXPECT_GT(free_bytes(), before - (std::int64_t{1} << 30));
+  EXPECT_EQ(used.sum().item<std::int64_t>(), std::int64_t{64} << 20);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "worker/pass/pass_stopwatch.h"
 
+#include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -10,7 +11,7 @@ namespace assay::worker {
 namespace {
 
 // Every reading takes `reading_s`.
-class CountingClock final : public measure::Clock {
+class CountingClock : public measure::Clock {
  public:
   explicit CountingClock(double reading_s) : reading_s_(reading_s) {}
 
@@ -75,6 +76,67 @@ TEST(LongReading, IsOneOfAGpuAndOfOneRank) {
   EXPECT_EQ(long_reading_s(c10::Device("cuda:0"), 1), 0.1);
   EXPECT_EQ(long_reading_s(c10::Device("cuda:0"), 2), std::numeric_limits<double>::infinity());
   EXPECT_EQ(long_reading_s(c10::Device("cpu"), 1), std::numeric_limits<double>::infinity());
+}
+
+using Log = std::vector<std::string>;
+
+class LoggingClock final : public CountingClock {
+ public:
+  explicit LoggingClock(Log& log) : CountingClock(0.01), log_(log) {}
+  double sample(int calls) override {
+    log_.push_back("reading");
+    return CountingClock::sample(calls);
+  }
+
+ private:
+  Log& log_;
+};
+
+class LookedAt final : public ProgramBoundary {
+ public:
+  explicit LookedAt(Log& log) : log_(log) {}
+
+  Status before(const std::string&) noexcept override { return {}; }
+  Status run(const std::string&) noexcept override { return {}; }
+  Status calls_in_a_row(const std::string&, int&) noexcept override { return {}; }
+  Status run_in_a_row(const std::string&, int) noexcept override { return {}; }
+  Status outputs(const std::string&, std::vector<NamedTensor>& tensors) noexcept override {
+    tensors = {{"y", y_}};
+    return {};
+  }
+  Status counts(const std::string&, std::vector<Count>&) noexcept override { return {}; }
+  Status record(const std::string&, RecorderBoundary&) noexcept override { return {}; }
+  Status look(const std::string&, const Look&, Verification& found) noexcept override {
+    log_.push_back("look");
+    found = {.checked = true, .error = 0, .tolerance = 1, .worst = "y"};
+    return {};
+  }
+
+ private:
+  Log& log_;
+  at::Tensor y_ = at::ones({4});
+};
+
+TEST(LooksOfAStopwatch, AreAtTheReadingAheadAndGiveBackWhatTheyTookBeforeAnUntimedOne) {
+  Log log;
+  CountingClock wall(0.01);
+  LoggingClock clock(log);
+  LookedAt program(log);
+  InputRenewal renewal(program, "forward", 1, Integrity::fast);
+  const std::vector<CalledProgram> programs = {{&program, &renewal}};
+  TimedLooks looks({.pass = "forward", .readings = 1});
+  PassStopwatch stopwatch(
+      {.clock = clock, .wall = wall, .programs = programs, .looks = looks, .after_look = [&] {
+         log.push_back("given back");
+       }});
+  stopwatch.look();
+  EXPECT_EQ(log, Log()) << "nothing has been read";
+  stopwatch.expect();
+  stopwatch.sample_s(1);
+  stopwatch.look();
+  EXPECT_EQ(log, (Log{"reading", "look", "given back", "reading"}));
+  stopwatch.look();
+  EXPECT_EQ(log.size(), 4u) << "that reading is not looked at";
 }
 
 }  // namespace

@@ -51,6 +51,68 @@ class InTurns(unittest.TestCase):
         series = next(line["series"] for line in lines if "series" in line)
         self.assertEqual(len(series["samples"]), 5)
 
+    @unittest.skipUnless(torch.cuda.is_available(), "no GPU")
+    def test_what_a_look_has_taken_on_a_gpu_goes_back_ahead_of_the_next_turn(self):
+        device, most = torch.device("cuda"), 1 << 30
+        held = []
+
+        class Looks:
+            def wants(self, reading):
+                return reading == 1
+
+            def expect(self, calls):
+                pass
+
+            def look(self):
+                torch.empty(most, dtype=torch.uint8, device=device)
+
+        class AskedForTurns:
+            def wait(self, *_):
+                held.append(torch.cuda.memory_reserved())
+                return True
+
+        program = LibraryNorm(assay_peer.Case(
+            {"protocol": 1, "passes": ["forward"],
+             "parameters": SETTINGS | NORM | {"device": "cuda"}}))
+        torch.cuda.empty_cache()
+        clocks.time_pass(clocks.WallClock(device), device, program, "forward", 2, 4, 1,
+                         AskedForTurns(), Looks())
+        self.assertEqual(len(held), 4)
+        self.assertLess(max(held), most)
+        clocks.time_pass(clocks.WallClock(device), device, program, "forward", 2, 4, 1, None,
+                         Looks())
+        self.assertGreaterEqual(torch.cuda.memory_reserved(), most, "nobody else needs it")
+
+    def test_a_look_gives_back_what_it_took_ahead_of_the_untimed_call_behind_it(self):
+        made = []
+
+        class Logged(LibraryNorm):
+            def run(self, pass_name):
+                super().run(pass_name)
+                made.append("call")
+
+        class Looks:
+            def wants(self, reading):
+                return reading == 1
+
+            def expect(self, calls):
+                pass
+
+            def look(self):
+                made.append("look")
+
+        program = Logged(assay_peer.Case({"protocol": 1, "passes": ["forward"],
+                                          "parameters": SETTINGS | NORM}))
+        cpu = torch.device("cpu")
+        in_turns = unittest.mock.Mock(wait=lambda *_: False)
+        for turns, behind in ((in_turns, ["given back"]), (None, [])):
+            made.clear()
+            with unittest.mock.patch.object(clocks, "give_back_memory",
+                                            lambda _: made.append("given back")):
+                clocks.time_pass(clocks.WallClock(cpu), cpu, program, "forward", 0, 3, 1,
+                                 turns, Looks())
+            self.assertEqual(made, ["call", "call", "look", *behind, "call", "call"])
+
     def test_long_samples_have_no_untimed_one_ahead(self):
         turns = [{"samples": 1, "after_others": True}] * 4
         with unittest.mock.patch.object(clocks, "long_reading_s", lambda _: 0):

@@ -20,12 +20,14 @@ inline std::map<std::string, double> counts(ProgramBoundary& program, const std:
   return counts;
 }
 
-// Bytes by the plugin's estimate, for these names; others are nothing.
-inline double memory_estimate(const std::string& kind, const std::string& library,
-                              const std::string& name, const std::map<std::string, Value>& names) {
+// Bytes by one of the plugin's estimates, for these names; others are nothing.
+inline double memory_estimate(
+    const std::string& kind, const std::string& library, const std::string& name,
+    const std::map<std::string, Value>& names,
+    std::string PluginDescription::*estimate = &PluginDescription::memory_estimate) {
   PluginDescription description;
   throw_unless_ok(entry(kind, library, name).describe(description));
-  const auto expression = Expression::compile(description.memory_estimate);
+  const auto expression = Expression::compile(description.*estimate);
   if (!expression) throw std::runtime_error(expression.error().text());
   const auto value = expression->evaluate([&](const std::string& wanted) {
     const auto found = names.find(wanted);

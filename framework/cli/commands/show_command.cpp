@@ -108,6 +108,8 @@ void print_plugin(const catalogue::PluginInfo& plugin) {
   }
   if (!plugin.memory_estimate.empty())
     print_out("  memory estimate: {} bytes\n", plugin.memory_estimate);
+  if (!plugin.look_memory_estimate.empty())
+    print_out("  memory of a look, estimate: {} bytes\n", plugin.look_memory_estimate);
 }
 
 // `choice`: the text after the run's slash, or of --case.

@@ -7,14 +7,24 @@
 namespace assay::run {
 
 std::optional<double> MemoryEstimator::estimate(const Parameters& parameters) {
-  return evaluate("workload", parameters, evaluate("attention", parameters, 0).value_or(0));
+  const auto text = &catalogue::PluginInfo::memory_estimate;
+  return evaluate("workload", text, parameters,
+                  evaluate("attention", text, parameters).value_or(0));
 }
 
-std::optional<double> MemoryEstimator::evaluate(std::string_view kind, const Parameters& parameters,
+std::optional<double> MemoryEstimator::estimate_of_look(const Parameters& parameters) {
+  return evaluate("workload", &catalogue::PluginInfo::look_memory_estimate, parameters);
+}
+
+std::optional<double> MemoryEstimator::evaluate(std::string_view kind,
+                                                std::string catalogue::PluginInfo::*text,
+                                                const Parameters& parameters,
                                                 double attention_bytes) {
   const auto* plugin = around_.catalogue.find(kind, to_text(parameters(std::string(kind))));
-  if (plugin == nullptr || !compiled(*plugin)) return {};
-  const auto value = compiled(*plugin)->evaluate([&](const std::string& name) -> Value {
+  if (plugin == nullptr) return {};
+  const std::optional<Expression>& expression = compiled(plugin->*text);
+  if (!expression) return {};
+  const auto value = expression->evaluate([&](const std::string& name) -> Value {
     if (name == "attention_memory") return attention_bytes;
     if (name == "runs_train_step") return std::int64_t{runs({"train_step"})};
     if (name == "runs_backward") {
@@ -35,12 +45,10 @@ std::optional<double> MemoryEstimator::evaluate(std::string_view kind, const Par
   return {};
 }
 
-const std::optional<Expression>& MemoryEstimator::compiled(const catalogue::PluginInfo& plugin) {
-  const auto [entry, added] = compiled_.try_emplace(&plugin);
-  if (added && !plugin.memory_estimate.empty()) {
-    if (auto expression = Expression::compile(plugin.memory_estimate)) {
-      entry->second = std::move(*expression);
-    }
+const std::optional<Expression>& MemoryEstimator::compiled(const std::string& text) {
+  const auto [entry, added] = compiled_.try_emplace(text);
+  if (added && !text.empty()) {
+    if (auto expression = Expression::compile(text)) entry->second = std::move(*expression);
   }
   return entry->second;
 }

@@ -24,15 +24,19 @@ class MemoryEstimator {
   // Empty where the workload declares no expression or a name in it has no value.
   std::optional<double> estimate(const Parameters& parameters);
 
+  // What a look at one of its timed calls takes beside that; empty as above.
+  std::optional<double> estimate_of_look(const Parameters& parameters);
+
  private:
-  std::optional<double> evaluate(std::string_view kind, const Parameters& parameters,
-                                 double attention_bytes);
-  const std::optional<Expression>& compiled(const catalogue::PluginInfo& plugin);
+  // `text`: the expression, in the description of the case's plugin of that kind.
+  std::optional<double> evaluate(std::string_view kind, std::string catalogue::PluginInfo::*text,
+                                 const Parameters& parameters, double attention_bytes = 0);
+  const std::optional<Expression>& compiled(const std::string& text);
   Value preset_field(const Parameters& parameters, const std::string& name) const;
   bool runs(std::initializer_list<std::string_view> passes) const;
 
   const Surroundings& around_;
-  std::map<const catalogue::PluginInfo*, std::optional<Expression>> compiled_;
+  std::map<std::string, std::optional<Expression>> compiled_;  // empty: none, or it is wrong
 };
 
 }  // namespace assay::run

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <unordered_map>
 
@@ -104,21 +103,6 @@ struct Memory {
   double usable_bytes = 0;
 };
 
-// Bytes a candidate needs of each memory: the GPUs in order, then the host.
-std::vector<double> needs_of(const InterleaveCandidate& candidate, std::size_t gpus) {
-  std::vector<double> needs(gpus + 1, 0);
-  const double case_bytes = candidate.bytes.value_or(0);
-  for (int rank = 0; rank < candidate.world_size; ++rank) {
-    if (candidate.on_cuda) {
-      needs[std::min(static_cast<std::size_t>(rank), gpus)] += case_bytes + cuda_worker_bytes;
-    } else {
-      needs[gpus] += case_bytes;
-    }
-    needs[gpus] += host_worker_bytes;
-  }
-  return needs;
-}
-
 std::vector<Memory> memories_of(const Machine& machine) {
   std::vector<Memory> memories;
   for (std::size_t gpu = 0; gpu < machine.gpus.size(); ++gpu) {
@@ -127,6 +111,55 @@ std::vector<Memory> memories_of(const Machine& machine) {
   }
   memories.push_back({"the host", usable_share * static_cast<double>(machine.memory_bytes)});
   return memories;
+}
+
+// What a candidate takes of a memory.
+struct Bytes {
+  double need = 0;
+  double look = 0;
+};
+
+// Of each memory: the GPUs in order, then the host, on which ranks beyond the last GPU count.
+std::vector<Bytes> bytes_of(const InterleaveCandidate& candidate,
+                            const std::vector<Memory>& memories) {
+  std::vector<Bytes> bytes(memories.size());
+  const std::size_t host = memories.size() - 1;
+  for (int rank = 0; rank < candidate.world_size; ++rank) {
+    Bytes& own = bytes[candidate.on_cuda ? std::min(static_cast<std::size_t>(rank), host) : host];
+    own.need += candidate.bytes.value_or(0) + (candidate.on_cuda ? cuda_worker_bytes : 0);
+    own.look += candidate.look_bytes.value_or(0);
+    bytes[host].need += host_worker_bytes;
+  }
+  for (std::size_t memory = 0; memory < memories.size(); ++memory) {
+    auto& [need, look] = bytes[memory];
+    // Alone it has no such look either.
+    if (need + look > memories[memory].usable_bytes) look = 0;
+  }
+  return bytes;
+}
+
+// One looks at a time.
+double taken_by(const std::vector<Bytes>& several) {
+  double needs = 0, look = 0;
+  for (const Bytes& one : several) {
+    needs += one.need;
+    look = std::max(look, one.look);
+  }
+  return needs + look;
+}
+
+// The place of the one whose leaving helps most, of those alike the last.
+std::size_t who_leaves(const std::vector<Bytes>& several) {
+  std::vector<double> left;
+  for (std::size_t i = 0; i < several.size(); ++i) {
+    std::vector<Bytes> others = several;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    left.push_back(taken_by(others));
+  }
+  const double all = taken_by(several), most = all - *std::ranges::min_element(left);
+  std::size_t place = several.size() - 1;
+  while (all - left[place] < alike_share * most) --place;
+  return place;
 }
 
 // Why the only candidate left runs apart.
@@ -148,32 +181,31 @@ InterleaveFit interleave_fit(const std::vector<InterleaveCandidate>& candidates,
                              const Machine& machine) {
   InterleaveFit fit;
   const std::vector<Memory> memories = memories_of(machine);
-  std::vector<std::vector<double>> needs;  // by candidate and memory
+  std::vector<std::vector<Bytes>> bytes;  // by candidate and memory
   std::vector<std::size_t> left;
   for (const InterleaveCandidate& candidate : candidates) {
     if (candidate.cannot) {
       fit.apart[candidate.case_index] = *candidate.cannot;
     } else {
-      left.push_back(needs.size());
+      left.push_back(bytes.size());
     }
-    needs.push_back(needs_of(candidate, machine.gpus.size()));
+    bytes.push_back(bytes_of(candidate, memories));
   }
   for (std::size_t memory = 0; memory < memories.size() && left.size() > 1;) {
-    const double sum =
-        std::accumulate(left.begin(), left.end(), 0.0,
-                        [&](double before, std::size_t i) { return before + needs[i][memory]; });
-    if (sum <= memories[memory].usable_bytes) {
+    std::vector<Bytes> several;
+    for (const std::size_t i : left) several.push_back(bytes[i][memory]);
+    const double taken = taken_by(several);
+    if (taken <= memories[memory].usable_bytes) {
       ++memory;
       continue;
     }
-    const auto largest =
-        std::max_element(left.begin(), left.end(), [&](std::size_t one, std::size_t other) {
-          return needs[one][memory] <= needs[other][memory];  // the last among equals
-        });
-    fit.apart[candidates[*largest].case_index] = fmt::format(
-        "{} of them would need {} of {} by estimate, {} is usable", left.size(), human_size(sum),
-        memories[memory].name, human_size(memories[memory].usable_bytes));
-    left.erase(largest);
+    const bool looks = std::ranges::any_of(several, [](const Bytes& one) { return one.look > 0; });
+    const auto leaver = left.begin() + static_cast<std::ptrdiff_t>(who_leaves(several));
+    fit.apart[candidates[*leaver].case_index] =
+        fmt::format("{} of them{} would need {} of {} by estimate, {} is usable", left.size(),
+                    looks ? " and a look" : "", human_size(taken), memories[memory].name,
+                    human_size(memories[memory].usable_bytes));
+    left.erase(leaver);
   }
   if (left.size() == 1) {
     const std::size_t last = candidates[left[0]].case_index;

@@ -41,6 +41,7 @@ struct InterleaveCandidate {
   int world_size = 1;
   std::optional<double> bytes;        // estimate for a rank; empty: unknown
   std::optional<std::string> cannot;  // why it cannot take turns, apart from memory
+  std::optional<double> look_bytes;   // that a look takes beside them, likewise
 };
 
 // A worker's own memory: a CUDA context with its libraries on the GPU, the process on the host.
@@ -48,6 +49,8 @@ constexpr double cuda_worker_bytes = 1024.0 * (1 << 20);
 constexpr double host_worker_bytes = 512.0 * (1 << 20);
 // The part of a memory that the estimates of a group may fill.
 constexpr double usable_share = 0.9;
+// Estimates that are as close to each other tell no case from another.
+constexpr double alike_share = 0.99;
 
 struct InterleaveFit {
   std::vector<std::size_t> members;          // take turns, ascending; none or several
@@ -55,7 +58,9 @@ struct InterleaveFit {
 };
 
 // Chooses the candidates of one group that take turns: all must fit together on each GPU and on the
-// host, so the largest are left out first. An unknown estimate counts as 0.
+// host, with room for a look at one of them, so those whose leaving helps most are left out first,
+// of such that are alike the last. A look that has no room beside its own case alone counts as
+// nothing, and so does an unknown estimate.
 InterleaveFit interleave_fit(const std::vector<InterleaveCandidate>& candidates,
                              const Machine& machine);
 

@@ -42,8 +42,9 @@ InterleaveCandidate InterleavePlan::candidate(std::size_t case_index) {
   candidate.case_index = case_index;
   candidate.on_cuda = store::text_of(parameters, "device") == "cuda";
   candidate.world_size = world_size_of(resolved);
-  candidate.bytes = estimator_.estimate(
-      [&](const std::string& name) { return store::value_of(parameters, name); });
+  const auto value = [&](const std::string& name) { return store::value_of(parameters, name); };
+  candidate.bytes = estimator_.estimate(value);
+  candidate.look_bytes = estimator_.estimate_of_look(value);
   if (resolved.skipped) candidate.cannot = "it is skipped";
   if (resolved.not_built) candidate.cannot = "its library does not build";
   if (resolved.pass_by_pass) candidate.cannot = "each of its passes has workers of its own";

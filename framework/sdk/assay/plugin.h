@@ -36,8 +36,9 @@ class Unsupported : public std::exception {
 };
 
 // One registration. `T` derives from a kind's class. Optional members: `static
-// std::vector<ParameterInfo> options()`, `static std::string memory_estimate()`, `static
-// std::vector<std::string> devices()`, and a constructor from `const Options&`.
+// std::vector<ParameterInfo> options()`, `static std::string memory_estimate()`, of a workload
+// `static std::string look_memory_estimate()`, `static std::vector<std::string> devices()`, and a
+// constructor from `const Options&`.
 template <class T>
 constexpr PluginEntry plugin(const char* name, const char* description) {
   return {T::kind, name, description, &detail::describe<T>, &detail::create<T>};

@@ -270,6 +270,9 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   }
   TimedLooks looks(
       looks_planned(what, settings, secret, worst_among(context.group, context.device)));
+  std::function<void()> after_look;
+  // The cases that it takes turns with may need for their looks what one of its own has taken.
+  if (what.await_turn) after_look = [&what] { what.freed.give_back(); };
   PassStopwatch stopwatch({.clock = *clock,
                            .wall = *wall,
                            .programs = programs.called(),
@@ -278,7 +281,8 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
                            .long_reading_s = long_reading_s(context.device, context.group.size),
                            .lengthen_rows = lengthen_rows,
                            .first_look = [&](ProgramBoundary& first) { outputs.look(first); },
-                           .after_sample = after_sample});
+                           .after_sample = after_sample,
+                           .after_look = after_look});
   timing::Hooks hooks = hooks_among(context, stopwatch);
   if (what.await_turn) interleave(hooks, stopwatch, what, settings);
   what.freed.await_cleared();

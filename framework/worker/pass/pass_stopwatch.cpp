@@ -67,6 +67,7 @@ void PassStopwatch::look_at(std::size_t program) {
 void PassStopwatch::look() {
   if (!std::exchange(wanted_, false)) return;
   look_at(looked_at_);
+  if (parts_.after_look) parts_.after_look();
   parts_.clock.sample(calls_);
 }
 

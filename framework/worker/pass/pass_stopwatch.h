@@ -39,6 +39,7 @@ class PassStopwatch final : public timing::Stopwatch {
     std::function<void(double call_s)> lengthen_rows;
     std::function<void(ProgramBoundary&)> first_look;  // once, after the first warm-up call
     std::function<void()> after_sample;                // may be empty
+    std::function<void()> after_look;                  // may be empty
   };
   explicit PassStopwatch(Parts parts) : parts_(std::move(parts)) {}
 
@@ -50,7 +51,7 @@ class PassStopwatch final : public timing::Stopwatch {
   double sample_s(int calls) override;
 
   // Looks at the last reading if that is wanted; an untimed reading then brings back what the look
-  // has pushed out of the caches, and the memory that it took. Call ahead of the next reading.
+  // has pushed out of the caches, and the memory that went with it. Call ahead of the next reading.
   void look();
   // Once others' readings have changed what the caches hold: an untimed reading, unless the last
   // one was long.

@@ -191,6 +191,7 @@ Result<std::vector<catalogue::PluginInfo>> describe(const PluginLibrary& library
     plugin.file = file.string();
     plugin.parameters = std::move(description.parameters);
     plugin.memory_estimate = std::move(description.memory_estimate);
+    plugin.look_memory_estimate = std::move(description.look_memory_estimate);
     plugin.devices = std::move(description.devices);
     plugin.uses = std::move(description.workload.uses);
     plugin.passes = std::move(description.workload.passes);

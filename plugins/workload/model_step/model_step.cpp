@@ -78,12 +78,7 @@ class ModelStep final : public Workload {
   // gradients (at the end of a backward) and of what is saved for it (at its beginning): autocast's
   // copies of the weights, the blocks' own and their attention's tensors, and the logits.
   static std::string memory_estimate() {
-    const std::string block =
-        "(2 * d_model^2 + 2 * d_model^2 * if(kv_heads > 0, kv_heads / heads, 1) +"
-        " if(architecture == gelu, 2, 3) * d_model * d_ff + 2 * d_model)";
-    const std::string ends =
-        "if(architecture == gelu, (vocab_size + seq_len) * d_model, 2 * vocab_size * d_model)";
-    const std::string parameters = "(layers * " + block + " + " + ends + " + d_model)";
+    const std::string parameters = parameters_formula();
     const std::string state = parameters + " * (4 + 8 * runs_train_step)";
     const std::string gradients = parameters + " * 4 * runs_backward";
     const std::string casts =
@@ -94,6 +89,22 @@ class ModelStep final : public Workload {
     const std::string saved = casts + " + batch * seq_len * (if(runs_backward > 0, layers, 1) * " +
                               kept + " + " + logits + ") + attention_memory";
     return state + " + max(" + gradients + ", " + saved + ")";
+  }
+
+  // Bytes of a look by a program in PyTorch, which takes more than one by the workload: the
+  // gradients of a sequence, exact and in the case's precision, those of the batch and the errors,
+  // without their loss scale the call's, and the parameters that a step has started from; and what
+  // a sequence's textbook operations in fp32 keep for the backward. Without a backward the
+  // parameters of the workload's two textbook models.
+  static std::string look_memory_estimate() {
+    const std::string sizes =
+        "max(2, (4 + if(precision == fp16, 1, 0)) * runs_backward + runs_train_step)";
+    const std::string scores = "(4 * if(runs_backward > 0, layers, 1) + 8) * heads * seq_len";
+    const std::string kept =
+        "if(runs_backward > 0, layers, 1) * 4 * (14 * d_model + "
+        "if(architecture == gelu, 2, 4) * d_ff)";
+    return parameters_formula() + " * 4 * " + sizes + " + seq_len * (" + scores + " + " + kept +
+           " + 16 * vocab_size)";
   }
 
   std::unique_ptr<Program> build(const CaseContext& context) override {
@@ -111,6 +122,15 @@ class ModelStep final : public Workload {
   }
 
  private:
+  static std::string parameters_formula() {
+    const std::string block =
+        "(2 * d_model^2 + 2 * d_model^2 * if(kv_heads > 0, kv_heads / heads, 1) +"
+        " if(architecture == gelu, 2, 3) * d_model * d_ff + 2 * d_model)";
+    const std::string ends =
+        "if(architecture == gelu, (vocab_size + seq_len) * d_model, 2 * vocab_size * d_model)";
+    return "(layers * " + block + " + " + ends + " + d_model)";
+  }
+
   static Shape shape(const CaseContext& context) {
     return {integer_option(context.parameters, "batch"),
             integer_option(context.parameters, "seq_len")};

@@ -50,6 +50,24 @@ TEST(ModelStepMemory, TrainingIsTheStateAndWhatTheBackwardNeeds) {
   EXPECT_GT(test::memory_estimate("workload", "model_step", "model_step", names), without);
 }
 
+// Parameters are 12.69 GiB; a training step's look copies them and makes four gradients of them.
+TEST(ModelStepMemory, ALookTakesSeveralTimesTheParametersAndWhatASequenceKeeps) {
+  const auto look = [](auto... of) {
+    return test::memory_estimate("workload", "model_step", "model_step", model_names(of...),
+                                 &PluginDescription::look_memory_estimate);
+  };
+  const double sizes = 12.69 * gib;
+  EXPECT_NEAR(look("swiglu", false, false), 2 * sizes, gib);
+  EXPECT_NEAR(look("swiglu", true, false), 4 * sizes, 8 * gib);
+  EXPECT_NEAR(look("swiglu", true, true) - look("swiglu", true, false), sizes, gib / 10);
+  auto longer = model_names("swiglu", true, true);
+  longer["seq_len"] = test::integer(8192);
+  // 32 heads of 32 layers keep 256 GiB of probabilities.
+  EXPECT_GT(test::memory_estimate("workload", "model_step", "model_step", longer,
+                                  &PluginDescription::look_memory_estimate),
+            256 * gib);
+}
+
 // k and v of 32 layers are a quarter as wide.
 TEST(ModelStepMemory, FewerHeadsOfKAndVAreFewerParameters) {
   auto names = model_names("swiglu", false, false);

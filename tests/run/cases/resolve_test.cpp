@@ -207,6 +207,9 @@ TEST_F(ResolveTest, MemoryIsEstimatedFromTheModelThePrecisionAndTheAttention) {
   EXPECT_EQ(estimator.estimate(parameters), 2 * 768 * 4 + 2 * 100);
   parameters_["precision"] = std::string("bf16");
   EXPECT_EQ(estimator.estimate(parameters), 2 * 768 * 2 + 2 * 100);
+  EXPECT_FALSE(estimator.estimate_of_look(parameters)) << "the workload declares none";
+  catalogue_.plugins[0].look_memory_estimate = "batch * d_model * 3";
+  EXPECT_EQ(estimator.estimate_of_look(parameters), 2 * 768 * 3);
 }
 
 }  // namespace

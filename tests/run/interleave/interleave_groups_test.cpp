@@ -130,6 +130,48 @@ TEST(InterleaveFitTest, TheMemoryOfAllIsHeldAgainstThatOfTheGpuWithAMargin) {
   EXPECT_THAT(without.apart.at(1), HasSubstr("72.00 GiB is usable"));
 }
 
+TEST(InterleaveFitTest, ThereIsRoomForALookAtOneOfThem) {
+  // 3 * 16 + 24 GiB are the 72 that are usable.
+  std::vector<InterleaveCandidate> cases;
+  for (std::size_t i = 0; i < 3; ++i) cases.push_back({i, true, 1, 15 * gib, {}, 24 * gib});
+  EXPECT_THAT(interleave_fit(cases, machine(1)).members, ElementsAre(0, 1, 2));
+  for (InterleaveCandidate& one : cases) one.look_bytes = 25 * gib;
+  const InterleaveFit without = interleave_fit(cases, machine(1));
+  EXPECT_THAT(without.members, ElementsAre(0, 1)) << "of those that are alike the last leaves";
+  EXPECT_THAT(without.apart.at(2), HasSubstr("3 of them and a look would need 73.00 GiB"));
+}
+
+TEST(InterleaveFitTest, EstimatesWithinAHundredthAreAlike) {
+  std::vector<InterleaveCandidate> cases = {
+      {0, true, 1, 30.2 * gib}, {1, true, 1, 30 * gib}, {2, true, 1, 30 * gib}};
+  EXPECT_THAT(interleave_fit(cases, machine(1)).members, ElementsAre(0, 1));
+  cases[0].bytes = 30.4 * gib;
+  EXPECT_THAT(interleave_fit(cases, machine(1)).members, ElementsAre(1, 2));
+}
+
+TEST(InterleaveFitTest, TheOneWhoseLookIsTheLargestLeavesWhereThatHelpsMost) {
+  const std::vector<InterleaveCandidate> cases = {{0, true, 1, 10 * gib, {}, 50 * gib},
+                                                  {1, true, 1, 20 * gib, {}, 5 * gib},
+                                                  {2, true, 1, 20 * gib, {}, 5 * gib}};
+  EXPECT_THAT(interleave_fit(cases, machine(1)).members, ElementsAre(1, 2));
+}
+
+TEST(InterleaveFitTest, ALookWithoutRoomBesideItsOwnCaseTakesNone) {
+  std::vector<InterleaveCandidate> cases;
+  for (std::size_t i = 0; i < 3; ++i) cases.push_back({i, true, 1, 20 * gib, {}, 100 * gib});
+  EXPECT_THAT(interleave_fit(cases, machine(1)).members, ElementsAre(0, 1, 2));
+}
+
+TEST(InterleaveFitTest, ALookOfSeveralRanksIsOnEachRanksGpu) {
+  std::vector<InterleaveCandidate> ranks = {{0, true, 2, 10 * gib, {}, 20 * gib},
+                                            {1, true, 2, 10 * gib, {}, 20 * gib}};
+  Machine pair = machine(2);
+  pair.gpus[1].memory_bytes = std::int64_t{48} << 30;  // 43.2 GiB of it are usable
+  EXPECT_THAT(interleave_fit(ranks, pair).members, ElementsAre(0, 1));
+  ranks[1].look_bytes = 22 * gib;
+  EXPECT_THAT(interleave_fit(ranks, pair).apart.at(0), HasSubstr("of GPU 1 by estimate"));
+}
+
 TEST(InterleaveFitTest, EveryRankNeedsItsShareOfItsOwnGpu) {
   const std::vector<InterleaveCandidate> ranks = {{0, true, 4, 30 * gib}, {1, true, 2, 30 * gib}};
   EXPECT_THAT(interleave_fit(ranks, machine(4)).members, ElementsAre(0, 1));

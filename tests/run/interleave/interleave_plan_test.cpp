@@ -66,6 +66,18 @@ TEST_F(InterleavePlanTest, ThoseThatFitTakeTurnsAndTheOthersSayWhyTheyDoNot) {
   EXPECT_THAT(tight.members_with(0, all_are_left), ElementsAre(0, 3));
 }
 
+TEST_F(InterleavePlanTest, ALookAtOneOfThemNeedsRoomToo) {
+  // 45.5 GiB of three, 57.6 are usable.
+  catalogue_.plugins[0].look_memory_estimate = "gib * 6 GiB";
+  const Surroundings surroundings = around();
+  InterleavePlan roomy(surroundings, plan_, true);
+  EXPECT_THAT(roomy.members_with(0, all_are_left), ElementsAre(0, 2, 3));
+  catalogue_.plugins[0].look_memory_estimate = "gib * 7 GiB";
+  InterleavePlan tight(surroundings, plan_, true);
+  EXPECT_THAT(tight.members_with(0, all_are_left), ElementsAre(0, 3));
+  EXPECT_THAT(tight.why_apart(2), HasSubstr("3 of them and a look would need 59.50 GiB"));
+}
+
 TEST_F(InterleavePlanTest, AProgramThatTakesTurnsDoesSoWhereItMayBeStarted) {
   for (catalogue::PluginInfo& plugin : catalogue_.plugins) plugin.takes_turns = plugin.external();
   const Surroundings surroundings = around();

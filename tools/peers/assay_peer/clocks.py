@@ -16,6 +16,7 @@ NEWEST = 41
 SHORT_READING_S = 200e-6  # changes of the overhead are a thousandth of longer ones
 NOTICED_WITHIN_S = 50e-6
 LONG_READING_S = 0.1
+CLEARED_S_PER_GIB = 4e-3  # docs/measuring.md, Memory given back
 
 
 def long_reading_s(device):
@@ -27,6 +28,16 @@ def long_reading_s(device):
 def synchronize(device):
     if device.type == "cuda":
         torch.cuda.synchronize(device)
+
+
+def give_back_memory(device):
+    """What the allocator holds and nobody uses."""
+    if device.type != "cuda":
+        return
+    held_bytes = torch.cuda.memory_reserved(device)
+    torch.cuda.empty_cache()
+    # The device clears the memory in the background, which slows what follows.
+    time.sleep((held_bytes - torch.cuda.memory_reserved(device)) / 2**30 * CLEARED_S_PER_GIB)
 
 
 class WallClock:
@@ -170,7 +181,7 @@ def time_pass(clock, device, program, pass_name, warmup, samples, calls_per_samp
     prepares the clock. A turn after other cases begins with a sample that does not count, since
     their data is in the caches, unless samples are long; the first turn only after a warm-up.
     `looks`, the TimedLooks that `program` then is, sees some readings; each of these is followed by
-    one that does not count and brings back the memory that the look took."""
+    one that does not count and brings back the caches, and the memory that went with the look."""
     wall = WallClock(device)
     warm = [wall.sample(program, pass_name, 1) for _ in range(warmup)]
     if warm:
@@ -187,6 +198,8 @@ def time_pass(clock, device, program, pass_name, warmup, samples, calls_per_samp
         taken.append(clock.sample(program, pass_name, calls_per_sample))
         if looked_at:
             looks.look()
+            if turns is not None:  # the others may need for their looks what this one has taken
+                give_back_memory(device)
             if done + 1 < samples:
                 clock.sample(program, pass_name, 1)
     return (warm[0], wall.name, taken) if warm else (taken[0], clock.name, taken)

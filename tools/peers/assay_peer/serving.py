@@ -5,7 +5,6 @@ import gc
 import json
 import platform
 import sys
-import time
 import traceback
 
 import torch
@@ -13,7 +12,7 @@ import torch
 from . import packages, standard_streams
 from .case import Case, Unsupported, Wrong
 from .caches import flush_of
-from .clocks import CLOCKS, observe_memory, time_pass
+from .clocks import CLOCKS, give_back_memory, observe_memory, time_pass
 from .tensors import write_exchange
 from .timed_looks import TimedLooks
 from .turns import Turns
@@ -30,7 +29,6 @@ OUTCOME_OF_MESSAGE = (
     ("CUBLAS_STATUS_ALLOC_FAILED", "oom"),
     ("CUDNN_STATUS_ALLOC_FAILED", "oom"),
 )
-CLEARED_S_PER_GIB = 4e-3  # docs/measuring.md, Memory given back
 UNITS = {"flops": "FLOP", "bytes": "byte"}  # of counts; others are plain
 
 
@@ -133,11 +131,7 @@ def reported_as_outcome(passes, output):
 def free_memory(case, program):
     program.release()
     gc.collect()
-    if case.device.type == "cuda":
-        held_bytes = torch.cuda.memory_reserved()
-        torch.cuda.empty_cache()
-        # The device clears the memory in the background, which slows what follows.
-        time.sleep((held_bytes - torch.cuda.memory_reserved()) / 2**30 * CLEARED_S_PER_GIB)
+    give_back_memory(case.device)
 
 
 def answer(message, build, output, answers=None):

@@ -53,6 +53,7 @@ inline void throw_unless_ok(Status status) {
 struct PluginDescription {
   std::vector<ParameterInfo> parameters;
   std::string memory_estimate;       // bytes; an expression over the case's names
+  std::string look_memory_estimate;  // of workloads: bytes that a look takes beside the case
   std::vector<std::string> devices;  // "cpu", "cuda"; empty: all
   WorkloadInfo workload;             // workloads; of observers the metrics
 };
@@ -95,6 +96,8 @@ Status describe(PluginDescription& description) noexcept {
     if constexpr (requires { T::options(); }) description.parameters = T::options();
     if constexpr (requires { T::memory_estimate(); })
       description.memory_estimate = T::memory_estimate();
+    if constexpr (requires { T::look_memory_estimate(); })
+      description.look_memory_estimate = T::look_memory_estimate();
     if constexpr (requires { T::devices(); }) description.devices = T::devices();
     if constexpr (requires { T::info(); }) description.workload = T::info();
     if constexpr (requires { T::metrics(); }) description.workload.metrics = T::metrics();
