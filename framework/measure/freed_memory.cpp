@@ -1,13 +1,13 @@
 #include "measure/freed_memory.h"
 
+#include "measure/device.h"
+
 #if ASSAY_WITH_CUDA
 
 #include <c10/cuda/CUDACachingAllocator.h>
 
 #include <chrono>
 #include <thread>
-
-#include "measure/device.h"
 
 namespace assay::measure {
 
@@ -35,11 +35,6 @@ void FreedMemory::await_cleared() {
   if (wait_s > 0) std::this_thread::sleep_for(std::chrono::duration<double>(wait_s));
 }
 
-void FreedMemory::give_back() {
-  empty_cache(device_);
-  await_cleared();
-}
-
 }  // namespace assay::measure
 
 #else
@@ -48,8 +43,16 @@ namespace assay::measure {
 
 FreedMemory::FreedMemory(const c10::Device& device) : device_(device) {}
 void FreedMemory::await_cleared() {}
-void FreedMemory::give_back() {}
 
 }  // namespace assay::measure
 
 #endif
+
+namespace assay::measure {
+
+void FreedMemory::give_back() {
+  empty_cache(device_);
+  await_cleared();
+}
+
+}  // namespace assay::measure

@@ -8,25 +8,21 @@
 
 #include <limits>
 
+#include "measure/idle_program.h"
+
 namespace assay::worker {
 namespace {
 
 using ::testing::HasSubstr;
 
-class Program final : public ProgramBoundary {
+class Program final : public test::IdleProgram {
  public:
   explicit Program(std::vector<NamedTensor> left) : left_(std::move(left)) {}
 
-  Status before(const std::string&) noexcept override { return {}; }
-  Status run(const std::string&) noexcept override { return {}; }
-  Status calls_in_a_row(const std::string&, int&) noexcept override { return {}; }
-  Status run_in_a_row(const std::string&, int) noexcept override { return {}; }
   Status outputs(const std::string&, std::vector<NamedTensor>& tensors) noexcept override {
     tensors = left_;
     return {};
   }
-  Status counts(const std::string&, std::vector<Count>&) noexcept override { return {}; }
-  Status record(const std::string&, RecorderBoundary&) noexcept override { return {}; }
 
  private:
   std::vector<NamedTensor> left_;

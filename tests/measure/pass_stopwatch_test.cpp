@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "measure/idle_program.h"
+
 namespace assay::worker {
 namespace {
 
@@ -92,20 +94,14 @@ class LoggingClock final : public CountingClock {
   Log& log_;
 };
 
-class LookedAt final : public ProgramBoundary {
+class LookedAt final : public test::IdleProgram {
  public:
   explicit LookedAt(Log& log) : log_(log) {}
 
-  Status before(const std::string&) noexcept override { return {}; }
-  Status run(const std::string&) noexcept override { return {}; }
-  Status calls_in_a_row(const std::string&, int&) noexcept override { return {}; }
-  Status run_in_a_row(const std::string&, int) noexcept override { return {}; }
   Status outputs(const std::string&, std::vector<NamedTensor>& tensors) noexcept override {
     tensors = {{"y", y_}};
     return {};
   }
-  Status counts(const std::string&, std::vector<Count>&) noexcept override { return {}; }
-  Status record(const std::string&, RecorderBoundary&) noexcept override { return {}; }
   Status look(const std::string&, const Look&, Verification& found) noexcept override {
     log_.push_back("look");
     found = {.checked = true, .error = 0, .tolerance = 1, .worst = "y"};

@@ -1,5 +1,6 @@
 #include "worker/looks/timed_looks.h"
 
+#include "measure/idle_program.h"
 #include "worker/looks/end_to_end.h"
 
 #include <ATen/ops/full.h>
@@ -21,7 +22,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // y = 2 x, with a fault.
-class Doubling final : public ProgramBoundary {
+class Doubling final : public test::IdleProgram {
  public:
   enum class Fault {
     none,
@@ -34,7 +35,6 @@ class Doubling final : public ProgramBoundary {
   };
   explicit Doubling(Fault fault) : fault_(fault) {}
 
-  Status before(const std::string&) noexcept override { return {}; }
   Status run(const std::string&) noexcept override {
     if (fault_ == Fault::works_when_read || fault_ == Fault::works_a_little_when_read) {
       ++unread_;
@@ -54,8 +54,6 @@ class Doubling final : public ProgramBoundary {
     if (fault_ == Fault::overwrites) x_.zero_();
     return {};
   }
-  Status calls_in_a_row(const std::string&, int&) noexcept override { return {}; }
-  Status run_in_a_row(const std::string&, int) noexcept override { return {}; }
   Status outputs(const std::string&, std::vector<NamedTensor>& tensors) noexcept override {
     const int unread = std::exchange(unread_, 0);
     if (unread > 0) y_ = x_ * 2;
@@ -66,8 +64,6 @@ class Doubling final : public ProgramBoundary {
     if (y_.defined()) tensors = {{"y", y_}};
     return {};
   }
-  Status counts(const std::string&, std::vector<Count>&) noexcept override { return {}; }
-  Status record(const std::string&, RecorderBoundary&) noexcept override { return {}; }
   Status inputs(const std::string&, std::vector<ProgramInput>& inputs) noexcept override {
     inputs = {{.name = "x", .tensor = x_}};
     return {};
@@ -192,24 +188,19 @@ TEST(EndToEnd, RanksAgreeOnWhatTheSlowestHasFound) {
 }
 
 // x = 2 x in place, for contents that it renews itself; or nothing.
-class DoublingInPlace final : public ProgramBoundary {
+class DoublingInPlace final : public test::IdleProgram {
  public:
   explicit DoublingInPlace(bool works) : works_(works) {}
   std::vector<std::uint64_t> numbers;
 
-  Status before(const std::string&) noexcept override { return {}; }
   Status run(const std::string&) noexcept override {
     if (works_) x_ *= 2;
     return {};
   }
-  Status calls_in_a_row(const std::string&, int&) noexcept override { return {}; }
-  Status run_in_a_row(const std::string&, int) noexcept override { return {}; }
   Status outputs(const std::string&, std::vector<NamedTensor>& tensors) noexcept override {
     tensors = {{"x", x_}};
     return {};
   }
-  Status counts(const std::string&, std::vector<Count>&) noexcept override { return {}; }
-  Status record(const std::string&, RecorderBoundary&) noexcept override { return {}; }
   Status renew(const std::string&, std::uint64_t number, int& inputs) noexcept override {
     numbers.push_back(number);
     x_.fill_(contents());
@@ -255,22 +246,16 @@ TEST(TimedLooks, LeaveRenewalToAProgramWhoseCallsWriteOverTheirInputs) {
 }
 
 // Leaves a gradient of that size and compares nothing.
-class LeavingAGradient final : public ProgramBoundary {
+class LeavingAGradient final : public test::IdleProgram {
  public:
   explicit LeavingAGradient(double value) : gradient_(at::full({5}, value)) {}
   Status of_looks;       // what they return
   Verification to_find;  // and find
 
-  Status before(const std::string&) noexcept override { return {}; }
-  Status run(const std::string&) noexcept override { return {}; }
-  Status calls_in_a_row(const std::string&, int&) noexcept override { return {}; }
-  Status run_in_a_row(const std::string&, int) noexcept override { return {}; }
   Status outputs(const std::string&, std::vector<NamedTensor>& tensors) noexcept override {
     tensors = {{"grad.w", gradient_}};
     return {};
   }
-  Status counts(const std::string&, std::vector<Count>&) noexcept override { return {}; }
-  Status record(const std::string&, RecorderBoundary&) noexcept override { return {}; }
   Status expect_look(const std::string&) noexcept override { return of_looks; }
   Status look(const std::string&, const Look&, Verification& found) noexcept override {
     found = to_find;

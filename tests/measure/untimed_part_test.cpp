@@ -7,6 +7,8 @@
 
 #include <utility>
 
+#include "measure/idle_program.h"
+
 namespace assay::worker {
 namespace {
 
@@ -26,7 +28,7 @@ void work_for(double seconds) {
 }
 
 // Works for so long ahead of each call.
-class Preparing final : public ProgramBoundary {
+class Preparing final : public test::IdleProgram {
  public:
   explicit Preparing(double seconds) : seconds_(seconds) {}
   Outcome ends_with = Outcome::ok;
@@ -36,12 +38,6 @@ class Preparing final : public ProgramBoundary {
     work_for(++calls_ == short_call ? seconds_ / 4 : seconds_);
     return {ends_with, ends_with == Outcome::ok ? "" : "as told"};
   }
-  Status run(const std::string&) noexcept override { return {}; }
-  Status calls_in_a_row(const std::string&, int&) noexcept override { return {}; }
-  Status run_in_a_row(const std::string&, int) noexcept override { return {}; }
-  Status outputs(const std::string&, std::vector<NamedTensor>&) noexcept override { return {}; }
-  Status counts(const std::string&, std::vector<Count>&) noexcept override { return {}; }
-  Status record(const std::string&, RecorderBoundary&) noexcept override { return {}; }
 
  private:
   double seconds_;

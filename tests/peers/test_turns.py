@@ -12,6 +12,11 @@ from test_assay_peer import NORM, SETTINGS, LibraryNorm, assay_peer
 from assay_peer import clocks, timed_looks
 
 
+def look_at_the_second(look):
+    """Looks at the second reading alone, by `look`."""
+    return unittest.mock.Mock(wants=lambda reading: reading == 1, look=look)
+
+
 class InTurns(unittest.TestCase):
     def measure(self, turns, **settings):
         with unittest.mock.patch.object(timed_looks.TimedLooks, "wants", lambda _, at: at == 1):
@@ -56,15 +61,8 @@ class InTurns(unittest.TestCase):
         device, most = torch.device("cuda"), 1 << 30
         held = []
 
-        class Looks:
-            def wants(self, reading):
-                return reading == 1
-
-            def expect(self, calls):
-                pass
-
-            def look(self):
-                torch.empty(most, dtype=torch.uint8, device=device)
+        looks = look_at_the_second(
+            lambda: torch.empty(most, dtype=torch.uint8, device=device))
 
         class AskedForTurns:
             def wait(self, *_):
@@ -76,11 +74,11 @@ class InTurns(unittest.TestCase):
              "parameters": SETTINGS | NORM | {"device": "cuda"}}))
         torch.cuda.empty_cache()
         clocks.time_pass(clocks.WallClock(device), device, program, "forward", 2, 4, 1,
-                         AskedForTurns(), Looks())
+                         AskedForTurns(), looks)
         self.assertEqual(len(held), 4)
         self.assertLess(max(held), most)
         clocks.time_pass(clocks.WallClock(device), device, program, "forward", 2, 4, 1, None,
-                         Looks())
+                         looks)
         self.assertGreaterEqual(torch.cuda.memory_reserved(), most, "nobody else needs it")
 
     def test_a_look_gives_back_what_it_took_ahead_of_the_untimed_call_behind_it(self):
@@ -91,16 +89,7 @@ class InTurns(unittest.TestCase):
                 super().run(pass_name)
                 made.append("call")
 
-        class Looks:
-            def wants(self, reading):
-                return reading == 1
-
-            def expect(self, calls):
-                pass
-
-            def look(self):
-                made.append("look")
-
+        looks = look_at_the_second(lambda: made.append("look"))
         program = Logged(assay_peer.Case({"protocol": 1, "passes": ["forward"],
                                           "parameters": SETTINGS | NORM}))
         cpu = torch.device("cpu")
@@ -110,7 +99,7 @@ class InTurns(unittest.TestCase):
             with unittest.mock.patch.object(clocks, "give_back_memory",
                                             lambda _: made.append("given back")):
                 clocks.time_pass(clocks.WallClock(cpu), cpu, program, "forward", 0, 3, 1,
-                                 turns, Looks())
+                                 turns, looks)
             self.assertEqual(made, ["call", "call", "look", *behind, "call", "call"])
 
     def test_long_samples_have_no_untimed_one_ahead(self):

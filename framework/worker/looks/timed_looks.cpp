@@ -156,8 +156,7 @@ Status TimedLooks::compared(ProgramBoundary& program, Verification& found) {
     measure::empty_cache(plan_.device);
     Verification on_host;
     Status of_host = look_on(at::kCPU, on_host);
-    measure::empty_cache(plan_.device);
-    if (plan_.await_freed) plan_.await_freed();
+    if (plan_.give_back_memory) plan_.give_back_memory();
     if (lacks_memory) {  // what another rank has found counts
       status = std::move(of_host);
       found = std::move(on_host);

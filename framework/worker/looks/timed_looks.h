@@ -31,8 +31,8 @@ class TimedLooks {
     bool loss_scaling = false;
     // The largest of all ranks' values; empty where there is one.
     std::function<double(double)> worst_of_ranks;
-    // Called once memory went back to the device's driver; may be empty.
-    std::function<void()> await_freed = {};
+    // Returns to the device's driver what the allocator holds and nobody uses; may be empty.
+    std::function<void()> give_back_memory = {};
   };
   explicit TimedLooks(Plan plan);
 

@@ -68,7 +68,7 @@ TimedLooks::Plan looks_planned(const PassToMeasure& what, const timing::Sampling
           .device = context.device,
           .loss_scaling = context.precision.loss_scaling,
           .worst_of_ranks = worst,
-          .await_freed = [&what] { what.freed.await_cleared(); }};
+          .give_back_memory = [&what] { what.freed.give_back(); }};
 }
 
 // A reading after another case's finds that case's caches. The very first has no untimed one ahead
