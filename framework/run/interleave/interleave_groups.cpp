@@ -132,8 +132,8 @@ std::vector<Bytes> bytes_of(const InterleaveCandidate& candidate,
   }
   for (std::size_t memory = 0; memory < memories.size(); ++memory) {
     auto& [need, look] = bytes[memory];
-    // Alone it has no such look either.
-    if (need + look > memories[memory].usable_bytes) look = 0;
+    // Alone it has no more for a look either.
+    look = std::min(look, std::max(0.0, memories[memory].usable_bytes - need));
   }
   return bytes;
 }

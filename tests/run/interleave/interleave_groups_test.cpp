@@ -156,10 +156,13 @@ TEST(InterleaveFitTest, TheOneWhoseLookIsTheLargestLeavesWhereThatHelpsMost) {
   EXPECT_THAT(interleave_fit(cases, machine(1)).members, ElementsAre(1, 2));
 }
 
-TEST(InterleaveFitTest, ALookWithoutRoomBesideItsOwnCaseTakesNone) {
+TEST(InterleaveFitTest, ALookTakesNoMoreThanIsLeftBesideItsOwnCase) {
+  // 51 GiB of 72.
   std::vector<InterleaveCandidate> cases;
   for (std::size_t i = 0; i < 3; ++i) cases.push_back({i, true, 1, 20 * gib, {}, 100 * gib});
-  EXPECT_THAT(interleave_fit(cases, machine(1)).members, ElementsAre(0, 1, 2));
+  const InterleaveFit fit = interleave_fit(cases, machine(1));
+  EXPECT_THAT(fit.members, IsEmpty());
+  EXPECT_THAT(fit.apart.at(0), HasSubstr("2 of them and a look would need 93.00 GiB"));
 }
 
 TEST(InterleaveFitTest, ALookOfSeveralRanksIsOnEachRanksGpu) {
