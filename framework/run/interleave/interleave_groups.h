@@ -59,8 +59,8 @@ struct InterleaveFit {
 
 // Chooses the candidates of one group that take turns: all must fit together on each GPU and on the
 // host, with room for a look at one of them, so those whose leaving helps most are left out first,
-// of such that are alike the last. A look takes no more than is left beside its own case alone; an
-// unknown estimate counts as nothing.
+// of such that are alike the last. A look takes no more than is left beside its own case alone; one
+// that takes all of it leaves no room for turns. An unknown estimate counts as nothing.
 InterleaveFit interleave_fit(const std::vector<InterleaveCandidate>& candidates,
                              const Machine& machine);
 

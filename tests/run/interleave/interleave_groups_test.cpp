@@ -157,12 +157,16 @@ TEST(InterleaveFitTest, TheOneWhoseLookIsTheLargestLeavesWhereThatHelpsMost) {
 }
 
 TEST(InterleaveFitTest, ALookTakesNoMoreThanIsLeftBesideItsOwnCase) {
-  // 51 GiB of 72.
+  // 72 usable less 20 + 1 leave 51.
   std::vector<InterleaveCandidate> cases;
   for (std::size_t i = 0; i < 3; ++i) cases.push_back({i, true, 1, 20 * gib, {}, 100 * gib});
-  const InterleaveFit fit = interleave_fit(cases, machine(1));
-  EXPECT_THAT(fit.members, IsEmpty());
-  EXPECT_THAT(fit.apart.at(0), HasSubstr("2 of them and a look would need 93.00 GiB"));
+  const InterleaveFit none = interleave_fit(cases, machine(1));
+  EXPECT_THAT(none.members, IsEmpty());
+  EXPECT_THAT(none.apart.at(0), HasSubstr("2 of them and a look would need 93.00 GiB"));
+  for (std::size_t i : {1, 2}) cases[i].look_bytes = 5 * gib;
+  const InterleaveFit two = interleave_fit(cases, machine(1));
+  EXPECT_THAT(two.members, ElementsAre(1, 2));
+  EXPECT_THAT(two.apart.at(0), HasSubstr("3 of them and a look would need 114.00 GiB"));
 }
 
 TEST(InterleaveFitTest, ALookOfSeveralRanksIsOnEachRanksGpu) {
