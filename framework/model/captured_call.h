@@ -11,8 +11,9 @@ namespace assay::model {
 class CapturedCall {
  public:
   // Records what `call` launches on the current stream, which must not be the default one; memory
-  // comes from `pool`. Earlier calls on that stream must have allocated all workspaces and chosen
-  // all algorithms. Throws on failure; stream and allocator remain usable.
+  // comes from `pool`, that of cuBLAS's workspaces too. Earlier calls on that stream must have
+  // allocated other libraries' workspaces and chosen all algorithms. Throws on failure; stream and
+  // allocator remain usable.
   void capture(at::cuda::MempoolId_t pool, const std::function<void()>& call);
 
   // Replays on the current stream; returns when the graph is launched.

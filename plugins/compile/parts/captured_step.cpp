@@ -1,6 +1,7 @@
 #include "compile/parts/captured_step.h"
 
 #ifdef ASSAY_WITH_CUDA
+#include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -44,9 +45,10 @@ Step capture(ProgramHandle program, const std::string& pass) {
       before();
       run();
     }
-    // Frees the last run's memory before the graphs take theirs.
+    // Frees the last run's memory, cuBLAS's too, before the graphs take theirs.
     before();
     c10::cuda::device_synchronize();
+    at::cuda::clearCublasWorkspaces();
     c10::cuda::CUDACachingAllocator::emptyCache();
     const auto pool = at::cuda::graph_pool_handle();
     captured->before.capture(pool, before);

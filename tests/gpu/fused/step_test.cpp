@@ -1,6 +1,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <assay/reference.h>
+#include <c10/cuda/CUDAFunctions.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +9,7 @@
 #include "conformance/tiny_model.h"
 #include "fused_here.h"
 #include "gpu/device.h"
+#include "measure/memory.h"
 #include "plugins/support.h"
 
 namespace assay {
@@ -21,12 +23,19 @@ struct Trained {
 };
 
 void PrintTo(const Trained& trained, std::ostream* stream) {
-  *stream << trained.architecture << ", " << trained.precision << ", " << trained.compile
-          << (trained.small ? ", small" : "") << ", norm of gradients up to "
+  *stream << trained.architecture << ", " << trained.precision << ", " << trained.compile << ", "
+          << trained.attention << (trained.small ? ", small" : "") << ", norm of gradients up to "
           << trained.max_grad_norm;
 }
 
 class GpuFusedStep : public testing::TestWithParam<Trained> {
+ protected:
+  void SetUp() override {
+    if (const std::string why = test::why_no_fused(); !why.empty()) GTEST_SKIP() << why;
+  }
+};
+
+class GpuCapturedStep : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string why = test::why_no_fused(); !why.empty()) GTEST_SKIP() << why;
@@ -149,23 +158,41 @@ TEST_P(GpuFusedStep, TwentyStepsFollowEagerFp32) {
 
 INSTANTIATE_TEST_SUITE_P(
     , GpuFusedStep,
-    testing::Values(Trained{"swiglu", "fp32", "fused"}, Trained{"swiglu", "bf16", "fused"},
-                    Trained{"swiglu", "fp16", "fused"}, Trained{"swiglu", "bf16", "cuda_graph"},
-                    Trained{"gelu", "fp32", "cuda_graph"}, Trained{"swiglu", "bf16", "fused_graph"},
-                    Trained{"swiglu", "fp16", "fused_graph"}, Trained{"gelu", "bf16", "fused"},
-                    Trained{"gelu", "bf16", "fused_graph"}, Trained{"gelu", "fp32", "fused_graph"},
-                    Trained{"swiglu", "fp32", "fused", false, "naive", 0.5},
-                    Trained{"swiglu", "fp32", "fused_graph", false, "naive", 0.5},
-                    Trained{"swiglu", "bf16", "cuda_graph", true},
-                    Trained{"swiglu", "bf16", "fused", true},
-                    Trained{"swiglu", "bf16", "fused_graph", true},
-                    Trained{"swiglu", "fp32", "fused_graph", true},
-                    Trained{"gelu", "bf16", "fused_graph", true}),
+    testing::Values(
+        Trained{"swiglu", "fp32", "fused"}, Trained{"swiglu", "bf16", "fused"},
+        Trained{"swiglu", "fp16", "fused"}, Trained{"swiglu", "bf16", "cuda_graph"},
+        Trained{"gelu", "fp32", "cuda_graph"}, Trained{"swiglu", "bf16", "fused_graph"},
+        Trained{"swiglu", "fp16", "fused_graph"}, Trained{"gelu", "bf16", "fused"},
+        Trained{"gelu", "bf16", "fused_graph"}, Trained{"gelu", "fp32", "fused_graph"},
+        Trained{"swiglu", "fp32", "fused", false, "naive", 0.5},
+        Trained{"swiglu", "fp32", "fused_graph", false, "naive", 0.5},
+        Trained{"swiglu", "bf16", "cuda_graph", true}, Trained{"swiglu", "bf16", "fused", true},
+        Trained{"swiglu", "bf16", "fused_graph", true},
+        Trained{"swiglu", "fp32", "fused_graph", true},
+        Trained{"gelu", "bf16", "fused_graph", true}, Trained{"swiglu", "fp16", "cuda_graph"},
+        Trained{"gelu", "bf16", "cuda_graph"},
+        Trained{"swiglu", "bf16", "fused_graph", false, "flash"},
+        Trained{"swiglu", "fp32", "cuda_graph", true}, Trained{"swiglu", "fp32", "fused", true},
+        Trained{"gelu", "bf16", "fused", true}, Trained{"gelu", "bf16", "cuda_graph", true},
+        Trained{"swiglu", "fp32", "fused_graph", true, "naive", 0.5},
+        Trained{"swiglu", "bf16", "fused_graph", true, "flash"}),
     [](const testing::TestParamInfo<Trained>& tested) {
       return tested.param.architecture + "_" + tested.param.precision + "_" + tested.param.compile +
              (tested.param.small ? "_small" : "") +
+             (tested.param.attention == "naive" ? "" : "_" + tested.param.attention) +
              (tested.param.max_grad_norm > 0 ? "_limited" : "");
     });
+
+TEST_F(GpuCapturedStep, LeavesNoMoreMemoryBehindThanEager) {
+  const auto left_by = [](const std::string& compile) {
+    trained({"swiglu", "bf16", compile}, 0, 1);
+    c10::cuda::device_synchronize();
+    return measure::allocated_bytes(cuda);
+  };
+  const std::int64_t eager = left_by("eager"), once = left_by("cuda_graph");
+  EXPECT_LE(once, eager);
+  EXPECT_EQ(left_by("cuda_graph"), once) << "each capture has a stream of its own";
+}
 
 class GpuFusedCopies : public GpuFusedStep {};
 
