@@ -88,21 +88,23 @@ TEST_P(NormRows, OfManyRowsAgreeWithFloat64) {
   }
 }
 
-// Of all ways in which rows are read: 5,001 rows leave the last block without some, and weights of
-// the input's dtype or beginning between multiples of 16 bytes have kernels of their own.
+// Of all ways in which rows are read: 5,001 and 1,001 rows leave the last block without some, and
+// weights of the input's dtype or beginning between multiples of 16 bytes have kernels of their
+// own.
 TEST_P(NormRows, ForwardsOfAnyWidthAgreeWithFloat64) {
-  constexpr std::int64_t rows = 5'001, last = 8;
+  constexpr std::int64_t last = 8;
   const at::ScalarType dtype = GetParam().dtype;
   const double tolerance = reference::tolerance(dtype);
   const auto expect_near = [&](const at::Tensor& found, const at::Tensor& right) {
     const auto end_of = [](const at::Tensor& rows_of) {
-      return rows_of.narrow(0, rows - last, last);
+      return rows_of.narrow(0, rows_of.size(0) - last, last);
     };
     EXPECT_LT(reference::relative_error(found, right), tolerance);
     EXPECT_LT(reference::relative_error(end_of(found), end_of(right)), tolerance);
   };
-  for (const std::int64_t columns :
-       {264, 768, 1000, 1024, 1600, 2560, 3600, 4096, 6400, 7800, 8192}) {
+  for (const std::int64_t columns : {264, 768, 1000, 1024, 1600, 2560, 3600, 4096, 6400, 7800, 8192,
+                                     9000, 20'001, 40'000, 65'535}) {
+    const std::int64_t rows = columns <= 8192 ? 5'001 : 1'001;
     for (const char* weights : {"fp32", "of the input's dtype", "beginning elsewhere"}) {
       SCOPED_TRACE(fmt::format("{} columns, weights {}", columns, weights));
       const at::NoGradGuard no_grad;
@@ -134,7 +136,8 @@ TEST_P(NormRows, BackwardsOfAnyWidthAgreeWithFloat64) {
     EXPECT_LT(reference::relative_error(found, right), reference::tolerance(GetParam().dtype));
   };
   for (const std::int64_t columns :
-       {8, 264, 768, 1000, 1001, 1024, 1280, 1984, 2560, 3600, 4096, 6400, 7800, 8192, 8200}) {
+       {8,    264,  768,  1000, 1001, 1024, 1280,   1984,   2560,   3600,
+        4096, 6400, 7800, 8192, 8200, 9000, 16'400, 20'001, 40'000, 65'535}) {
     for (const std::int64_t rows : {1, 3, 529, 1'500}) {
       SCOPED_TRACE(fmt::format("{} rows of {} columns", rows, columns));
       NormInputs in = inputs(rows, columns);

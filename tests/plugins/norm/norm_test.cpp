@@ -80,7 +80,8 @@ std::string norm_tested_name(const testing::TestParamInfo<NormTested>& tested) {
 
 INSTANTIATE_TEST_SUITE_P(Cpu, NormConformance, testing::ValuesIn(norms_tested()), norm_tested_name);
 
-// d(sum of out · dout) by an element, from both sides, against each gradient of the variant.
+// d(sum of out · dout) by an element, from both sides, against each gradient of the variant and the
+// closed form that looks compare kernels' with.
 TEST(NormGradcheck, GradientsAreThoseOfFiniteDifferences) {
   constexpr double step = 1e-6;
   for (const char* variant : {"rmsnorm", "rmsnorm_libtorch", "layernorm", "layernorm_basic"}) {
@@ -93,7 +94,8 @@ TEST(NormGradcheck, GradientsAreThoseOfFiniteDifferences) {
     NormInputs in;
     in.x = random({3, 7});
     in.weight = random({7});
-    if (std::string(variant).starts_with("layernorm")) in.bias = random({7});
+    const bool centred = std::string(variant).starts_with("layernorm");
+    if (centred) in.bias = random({7});
     const auto dout = at::randn({3, 7}, generator, at::kDouble);
     const auto loss = [&] {
       at::Tensor out;
@@ -101,10 +103,13 @@ TEST(NormGradcheck, GradientsAreThoseOfFiniteDifferences) {
       return (out * dout).sum();
     };
     torch::autograd::backward({loss()}, {});
-    for (const at::Tensor& leaf : {in.x, in.weight, in.bias}) {
+    const at::NoGradGuard no_grad;
+    const NormGradients closed = textbook_backward(in, centred, dout);
+    for (const auto& [leaf, of_closed] :
+         {std::pair(in.x, closed.dx), {in.weight, closed.dweight}, {in.bias, closed.dbias}}) {
       if (!leaf.defined()) continue;
-      const at::NoGradGuard no_grad;
       const auto values = leaf.detach().view({-1}), gradient = leaf.grad().view({-1});
+      const at::Tensor closed_gradient = of_closed.view({-1});
       for (std::int64_t i = 0; i < values.numel(); ++i) {
         const double value = values[i].item<double>();
         values[i] = value + step;
@@ -112,7 +117,9 @@ TEST(NormGradcheck, GradientsAreThoseOfFiniteDifferences) {
         values[i] = value - step;
         const double below = loss().item<double>();
         values[i] = value;
-        EXPECT_NEAR(gradient[i].item<double>(), (above - below) / (2 * step), 1e-7) << i;
+        const double difference = (above - below) / (2 * step);
+        EXPECT_NEAR(gradient[i].item<double>(), difference, 1e-7) << i;
+        EXPECT_NEAR(closed_gradient[i].item<double>(), difference, 1e-7) << i;
       }
     }
   }

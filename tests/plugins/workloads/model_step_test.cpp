@@ -148,23 +148,42 @@ std::string fault_name(const testing::TestParamInfo<Fault>& tested) { return tes
 
 INSTANTIATE_TEST_SUITE_P(Planted, WrongOperation, testing::ValuesIn(faults), fault_name);
 
+std::vector<double> losses_of_twenty_steps(const std::string& architecture,
+                                           const std::string& precision) {
+  auto tested = test::make_case({"model_step", "naive", "rmsnorm", precision});
+  test::set_model(tested.context, architecture, 2, 16);
+  const auto program = test::build(tested);
+  GuardedStep step;
+  throw_unless_ok(tested.compile->prepare(*program, "train_step", tested.context, step));
+  std::vector<double> losses;
+  for (int i = 0; i < 20; ++i) {
+    throw_unless_ok(step.before());
+    throw_unless_ok(step.run());
+    std::vector<NamedTensor> outputs;
+    throw_unless_ok(program->outputs("train_step", outputs));
+    losses.push_back(named(outputs).at("loss").item<double>());
+  }
+  return losses;
+}
+
 TEST(ModelStep, LossStartsAtThatOfAGuessAndFalls) {
   for (const char* architecture : {"swiglu", "gelu"}) {
-    auto tested = test::make_case({"model_step"});
-    test::set_model(tested.context, architecture, 2, 16);
-    const auto program = test::build(tested);
-    GuardedStep step;
-    throw_unless_ok(tested.compile->prepare(*program, "train_step", tested.context, step));
-    std::vector<double> losses;
-    for (int i = 0; i < 20; ++i) {
-      throw_unless_ok(step.before());
-      throw_unless_ok(step.run());
-      std::vector<NamedTensor> outputs;
-      throw_unless_ok(program->outputs("train_step", outputs));
-      losses.push_back(named(outputs).at("loss").item<double>());
-    }
+    const auto losses = losses_of_twenty_steps(architecture, "fp32");
     EXPECT_NEAR(losses.front(), std::log(100.0), 0.3);
     EXPECT_LT(losses.back(), losses.front() - 0.5);
+  }
+}
+
+TEST(ModelStep, TwentyStepsOf16BitFollowThoseOfFp32) {
+  for (const char* architecture : {"swiglu", "gelu"}) {
+    const auto right = losses_of_twenty_steps(architecture, "fp32");
+    for (const char* precision : {"bf16", "fp16"}) {
+      const auto losses = losses_of_twenty_steps(architecture, precision);
+      for (std::size_t i = 0; i < right.size(); ++i) {
+        EXPECT_NEAR(losses[i], right[i], 2e-2 * right[i])
+            << architecture << " " << precision << ", step " << i;
+      }
+    }
   }
 }
 
