@@ -55,13 +55,12 @@ ASSAY_PLUGINS(
         "fused",
         "Own kernels around a model's products: RMSNorm with the residual (where "
         "the experiment names no norm; a LayerNorm stays), RoPE, SwiGLU, GELU, embedding, "
-        "cross-entropy, "
-        "AdamW, behind the gradients' norm where that is limited. Head and loss are "
+        "cross-entropy, AdamW, behind the gradients' norm where that is limited. Head and loss are "
         "not fused into one. One product for q, k and v and one for gate and up, by cuBLASLt's "
         "fastest algorithm for 16 bit. Attention is the experiment's; "
         "what a kernel does not take is LibTorch's. Gradients of weights leave the products in the "
-        "weights' own dtype. Under autocast one rank "
-        "keeps 16-bit copies of the weights from call to call, written by AdamW's "
+        "weights' own dtype. Under autocast one rank keeps 16-bit copies of the weights from call "
+        "to call, written by AdamW's "
         "pass: a step without an optimizer finds them in place."),
     assay::plugin<FusedGraph>(
         "fused_graph",

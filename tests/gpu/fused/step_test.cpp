@@ -28,19 +28,14 @@ void PrintTo(const Trained& trained, std::ostream* stream) {
           << trained.max_grad_norm;
 }
 
-class GpuFusedStep : public testing::TestWithParam<Trained> {
- protected:
-  void SetUp() override {
-    if (const std::string why = test::why_no_fused(); !why.empty()) GTEST_SKIP() << why;
-  }
-};
-
 class GpuCapturedStep : public testing::Test {
  protected:
   void SetUp() override {
     if (const std::string why = test::why_no_fused(); !why.empty()) GTEST_SKIP() << why;
   }
 };
+
+class GpuFusedStep : public GpuCapturedStep, public testing::WithParamInterface<Trained> {};
 
 struct TrainedSteps {
   std::vector<double> losses;
