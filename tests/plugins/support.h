@@ -54,7 +54,7 @@ std::unique_ptr<BoundaryOfKind> load_fixture(const std::string& library, const s
 }
 
 inline std::string attention_library(const std::string& name) {
-  return name == "naive" ? "naive" : "libtorch_sdpa";
+  return name.ends_with("_libtorch") ? "libtorch_sdpa" : name;
 }
 
 inline std::string compile_library(const std::string& name) {
