@@ -14,38 +14,32 @@ constexpr float density_at_0 = 0.39894228f;  // 1 / √(2π)
 
 __device__ float normal_distribution(float x) { return 0.5f * (1 + erff(x * root_of_half)); }
 
-// A block for each row.
 template <class Scalar, int count>
-__global__ __launch_bounds__(gelu_threads) void fused_gelu_forward(const GeluForward of) {
-  const std::int64_t row = blockIdx.x;
-  const auto* xs = static_cast<const Scalar*>(of.x) + row * of.x_stride;
-  auto* outs = static_cast<Scalar*>(of.out) + row * of.columns;
-  for (int i = static_cast<int>(threadIdx.x) * count; i < of.columns; i += gelu_threads * count) {
-    float x[count], out[count];
-    load(x, xs + i);
+__global__ __launch_bounds__(gelu_threads) void fused_gelu_forward(const GeluForward of,
+                                                                   const int blocks_of_row) {
+  const auto [row, column] = place_in<gelu_threads, count>(blocks_of_row);
+  if (column >= of.columns) return;
+  float x[count], out[count];
+  load(x, static_cast<const Scalar*>(of.x) + row * of.x_stride + column);
 #pragma unroll
-    for (int k = 0; k < count; ++k) out[k] = x[k] * normal_distribution(x[k]);
-    store(outs + i, out);
-  }
+  for (int k = 0; k < count; ++k) out[k] = x[k] * normal_distribution(x[k]);
+  store(static_cast<Scalar*>(of.out) + row * of.columns + column, out);
 }
 
 template <class Scalar, int count>
-__global__ __launch_bounds__(gelu_threads) void fused_gelu_backward(const GeluBackward of) {
-  const std::int64_t row = blockIdx.x;
-  const auto* xs = static_cast<const Scalar*>(of.x) + row * of.x_stride;
-  const auto* douts = static_cast<const Scalar*>(of.dout) + row * of.dout_stride;
-  auto* dxs = static_cast<Scalar*>(of.dx) + row * of.columns;
-  for (int i = static_cast<int>(threadIdx.x) * count; i < of.columns; i += gelu_threads * count) {
-    float x[count], dout[count], dx[count];
-    load(x, xs + i);
-    load(dout, douts + i);
+__global__ __launch_bounds__(gelu_threads) void fused_gelu_backward(const GeluBackward of,
+                                                                    const int blocks_of_row) {
+  const auto [row, column] = place_in<gelu_threads, count>(blocks_of_row);
+  if (column >= of.columns) return;
+  float x[count], dout[count], dx[count];
+  load(x, static_cast<const Scalar*>(of.x) + row * of.x_stride + column);
+  load(dout, static_cast<const Scalar*>(of.dout) + row * of.dout_stride + column);
 #pragma unroll
-    for (int k = 0; k < count; ++k) {
-      const float density = density_at_0 * __expf(-0.5f * x[k] * x[k]);
-      dx[k] = dout[k] * (normal_distribution(x[k]) + x[k] * density);
-    }
-    store(dxs + i, dx);
+  for (int k = 0; k < count; ++k) {
+    const float density = density_at_0 * __expf(-0.5f * x[k] * x[k]);
+    dx[k] = dout[k] * (normal_distribution(x[k]) + x[k] * density);
   }
+  store(static_cast<Scalar*>(of.dx) + row * of.columns + column, dx);
 }
 
 }  // namespace
@@ -54,9 +48,10 @@ void launch(const GeluForward& call, cudaStream_t stream) {
   if (call.rows == 0 || call.columns == 0) return;
   const bool wide = call.columns % wide_access == 0 && is_wide(call.x, call.x_stride, call.dtype) &&
                     is_wide(call.out, call.columns, call.dtype);
-  const auto blocks = static_cast<unsigned>(call.rows);
   with_elements(call.dtype, wide, [&](auto scalar, auto count) {
-    fused_gelu_forward<decltype(scalar), count.number><<<blocks, gelu_threads, 0, stream>>>(call);
+    const RowGrid grid = grid_over<gelu_threads, count.number>(call.rows, call.columns);
+    fused_gelu_forward<decltype(scalar), count.number>
+        <<<grid.blocks, gelu_threads, 0, stream>>>(call, grid.blocks_of_row);
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
@@ -66,9 +61,10 @@ void launch(const GeluBackward& call, cudaStream_t stream) {
   const bool wide = call.columns % wide_access == 0 && is_wide(call.x, call.x_stride, call.dtype) &&
                     is_wide(call.dout, call.dout_stride, call.dtype) &&
                     is_wide(call.dx, call.columns, call.dtype);
-  const auto blocks = static_cast<unsigned>(call.rows);
   with_elements(call.dtype, wide, [&](auto scalar, auto count) {
-    fused_gelu_backward<decltype(scalar), count.number><<<blocks, gelu_threads, 0, stream>>>(call);
+    const RowGrid grid = grid_over<gelu_threads, count.number>(call.rows, call.columns);
+    fused_gelu_backward<decltype(scalar), count.number>
+        <<<grid.blocks, gelu_threads, 0, stream>>>(call, grid.blocks_of_row);
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }

@@ -12,45 +12,36 @@ constexpr int swiglu_threads = 128;
 
 __device__ float sigmoid(float x) { return 1 / (1 + __expf(-x)); }
 
-// A block for each row.
 template <class Scalar, int count>
-__global__ __launch_bounds__(swiglu_threads) void fused_swiglu_forward(const SwigluForward of) {
-  const std::int64_t row = blockIdx.x;
-  const auto* gates = static_cast<const Scalar*>(of.gate) + row * of.gate_stride;
-  const auto* ups = static_cast<const Scalar*>(of.up) + row * of.up_stride;
-  auto* outs = static_cast<Scalar*>(of.out) + row * of.columns;
-  for (int i = static_cast<int>(threadIdx.x) * count; i < of.columns; i += swiglu_threads * count) {
-    float gate[count], up[count], out[count];
-    load(gate, gates + i);
-    load(up, ups + i);
+__global__ __launch_bounds__(swiglu_threads) void fused_swiglu_forward(const SwigluForward of,
+                                                                       const int blocks_of_row) {
+  const auto [row, column] = place_in<swiglu_threads, count>(blocks_of_row);
+  if (column >= of.columns) return;
+  float gate[count], up[count], out[count];
+  load(gate, static_cast<const Scalar*>(of.gate) + row * of.gate_stride + column);
+  load(up, static_cast<const Scalar*>(of.up) + row * of.up_stride + column);
 #pragma unroll
-    for (int k = 0; k < count; ++k) out[k] = gate[k] * sigmoid(gate[k]) * up[k];
-    store(outs + i, out);
-  }
+  for (int k = 0; k < count; ++k) out[k] = gate[k] * sigmoid(gate[k]) * up[k];
+  store(static_cast<Scalar*>(of.out) + row * of.columns + column, out);
 }
 
 template <class Scalar, int count>
-__global__ __launch_bounds__(swiglu_threads) void fused_swiglu_backward(const SwigluBackward of) {
-  const std::int64_t row = blockIdx.x;
-  const auto* gates = static_cast<const Scalar*>(of.gate) + row * of.gate_stride;
-  const auto* ups = static_cast<const Scalar*>(of.up) + row * of.up_stride;
-  const auto* douts = static_cast<const Scalar*>(of.dout) + row * of.dout_stride;
-  auto* dgates = static_cast<Scalar*>(of.dgate) + row * of.gradient_stride;
-  auto* dups = static_cast<Scalar*>(of.dup) + row * of.gradient_stride;
-  for (int i = static_cast<int>(threadIdx.x) * count; i < of.columns; i += swiglu_threads * count) {
-    float gate[count], up[count], dout[count], dgate[count], dup[count];
-    load(gate, gates + i);
-    load(up, ups + i);
-    load(dout, douts + i);
+__global__ __launch_bounds__(swiglu_threads) void fused_swiglu_backward(const SwigluBackward of,
+                                                                        const int blocks_of_row) {
+  const auto [row, column] = place_in<swiglu_threads, count>(blocks_of_row);
+  if (column >= of.columns) return;
+  float gate[count], up[count], dout[count], dgate[count], dup[count];
+  load(gate, static_cast<const Scalar*>(of.gate) + row * of.gate_stride + column);
+  load(up, static_cast<const Scalar*>(of.up) + row * of.up_stride + column);
+  load(dout, static_cast<const Scalar*>(of.dout) + row * of.dout_stride + column);
 #pragma unroll
-    for (int k = 0; k < count; ++k) {
-      const float s = sigmoid(gate[k]);
-      dup[k] = dout[k] * gate[k] * s;
-      dgate[k] = dout[k] * up[k] * s * (1 + gate[k] * (1 - s));
-    }
-    store(dgates + i, dgate);
-    store(dups + i, dup);
+  for (int k = 0; k < count; ++k) {
+    const float s = sigmoid(gate[k]);
+    dup[k] = dout[k] * gate[k] * s;
+    dgate[k] = dout[k] * up[k] * s * (1 + gate[k] * (1 - s));
   }
+  store(static_cast<Scalar*>(of.dgate) + row * of.gradient_stride + column, dgate);
+  store(static_cast<Scalar*>(of.dup) + row * of.gradient_stride + column, dup);
 }
 
 }  // namespace
@@ -60,10 +51,10 @@ void launch(const SwigluForward& call, cudaStream_t stream) {
   const bool wide =
       call.columns % wide_access == 0 && is_wide(call.gate, call.gate_stride, call.dtype) &&
       is_wide(call.up, call.up_stride, call.dtype) && is_wide(call.out, call.columns, call.dtype);
-  const auto blocks = static_cast<unsigned>(call.rows);
   with_elements(call.dtype, wide, [&](auto scalar, auto count) {
+    const RowGrid grid = grid_over<swiglu_threads, count.number>(call.rows, call.columns);
     fused_swiglu_forward<decltype(scalar), count.number>
-        <<<blocks, swiglu_threads, 0, stream>>>(call);
+        <<<grid.blocks, swiglu_threads, 0, stream>>>(call, grid.blocks_of_row);
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
@@ -76,10 +67,10 @@ void launch(const SwigluBackward& call, cudaStream_t stream) {
                     is_wide(call.dout, call.dout_stride, call.dtype) &&
                     is_wide(call.dgate, call.gradient_stride, call.dtype) &&
                     is_wide(call.dup, call.gradient_stride, call.dtype);
-  const auto blocks = static_cast<unsigned>(call.rows);
   with_elements(call.dtype, wide, [&](auto scalar, auto count) {
+    const RowGrid grid = grid_over<swiglu_threads, count.number>(call.rows, call.columns);
     fused_swiglu_backward<decltype(scalar), count.number>
-        <<<blocks, swiglu_threads, 0, stream>>>(call);
+        <<<grid.blocks, swiglu_threads, 0, stream>>>(call, grid.blocks_of_row);
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }

@@ -85,6 +85,31 @@ inline bool is_wide(const void* data, std::int64_t stride, Dtype dtype) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && stride * bytes_of(dtype) % 16 == 0;
 }
 
+// A grid over [rows, columns] whose threads take `count` elements of a row each, once.
+struct RowGrid {
+  int blocks_of_row;
+  unsigned blocks;
+};
+
+template <int threads, int count>
+RowGrid grid_over(std::int64_t rows, int columns) {
+  const int blocks_of_row = (columns - 1) / (threads * count) + 1;
+  return {blocks_of_row, static_cast<unsigned>(rows * blocks_of_row)};
+}
+
+// The first of this thread's elements; where column ≥ columns there are none.
+struct RowPlace {
+  std::int64_t row;
+  int column;
+};
+
+template <int threads, int count>
+__device__ RowPlace place_in(int blocks_of_row) {
+  const int block = static_cast<int>(blockIdx.x % static_cast<unsigned>(blocks_of_row));
+  return {blockIdx.x / static_cast<unsigned>(blocks_of_row),
+          (block * threads + static_cast<int>(threadIdx.x)) * count};
+}
+
 // In every thread of a block of whole warps the sum over the block. `shared` holds a value a warp;
 // two calls in a row need two of them.
 __device__ inline float sum_over(float value, float* shared) {
