@@ -11,7 +11,36 @@ namespace assay::fused {
 
 namespace {
 
-class SwigluNode final : public torch::autograd::Node {
+// Neither records a graph.
+at::Tensor swiglu_of(const at::Tensor& gate, const at::Tensor& up) {
+  const at::Tensor gates = as_rows(gate), ups = as_rows(up);
+  const at::Tensor out = at::empty(gate.sizes(), gate.options());
+  launch(SwigluForward{.dtype = dtype_of(gate),
+                       .rows = gates.size(0),
+                       .columns = static_cast<int>(gates.size(1)),
+                       .gate = data_of(gates),
+                       .up = data_of(ups),
+                       .gate_stride = gates.stride(0),
+                       .up_stride = ups.stride(0),
+                       .out = data_of(out)},
+         c10::cuda::getCurrentCUDAStream());
+  return out;
+}
+
+at::Tensor gelu_of(const at::Tensor& x) {
+  const at::Tensor rows = as_rows(x);
+  const at::Tensor out = at::empty(x.sizes(), x.options());
+  launch(GeluForward{.dtype = dtype_of(x),
+                     .rows = rows.size(0),
+                     .columns = static_cast<int>(rows.size(1)),
+                     .x = data_of(rows),
+                     .x_stride = rows.stride(0),
+                     .out = data_of(out)},
+         c10::cuda::getCurrentCUDAStream());
+  return out;
+}
+
+class SwigluNode final : public torch::autograd::Node, public Recomputable {
  public:
   SwigluNode(const at::Tensor& gate, const at::Tensor& up)
       : Node(edges_to({gate, up})), gate_(gate.detach()), up_(up.detach()) {}
@@ -40,6 +69,11 @@ class SwigluNode final : public torch::autograd::Node {
     return {dgate.view(gate_.sizes()), dup.view(up_.sizes())};
   }
 
+  at::Tensor again() const override {
+    TORCH_CHECK(gate_.defined(), torch::autograd::ERR_BACKWARD_TWICE);
+    return swiglu_of(gate_, up_);
+  }
+
   void release_variables() override { gate_ = up_ = at::Tensor(); }
   std::string name() const override { return "FusedSwigluBackward"; }
 
@@ -47,7 +81,7 @@ class SwigluNode final : public torch::autograd::Node {
   at::Tensor gate_, up_;
 };
 
-class GeluNode final : public torch::autograd::Node {
+class GeluNode final : public torch::autograd::Node, public Recomputable {
  public:
   explicit GeluNode(const at::Tensor& x) : Node(edges_to({x})), x_(x.detach()) {}
 
@@ -67,6 +101,11 @@ class GeluNode final : public torch::autograd::Node {
                         .dx = data_of(dx)},
            c10::cuda::getCurrentCUDAStream());
     return {dx};
+  }
+
+  at::Tensor again() const override {
+    TORCH_CHECK(x_.defined(), torch::autograd::ERR_BACKWARD_TWICE);
+    return gelu_of(x_);
   }
 
   void release_variables() override { x_ = at::Tensor(); }
@@ -89,18 +128,7 @@ at::Tensor swiglu(const at::Tensor& gate, const at::Tensor& up) {
   if (wants_graph({gate, up})) node = std::make_shared<SwigluNode>(gate, up);
   const at::NoGradGuard no_graph;
   const c10::cuda::CUDAGuard device(gate.device());
-  const at::Tensor gates = as_rows(gate.detach()), ups = as_rows(up.detach());
-  const at::Tensor out = at::empty(gate.sizes(), gate.options());
-  launch(SwigluForward{.dtype = dtype_of(gate),
-                       .rows = gates.size(0),
-                       .columns = static_cast<int>(gates.size(1)),
-                       .gate = data_of(gates),
-                       .up = data_of(ups),
-                       .gate_stride = gates.stride(0),
-                       .up_stride = ups.stride(0),
-                       .out = data_of(out)},
-         c10::cuda::getCurrentCUDAStream());
-  return result_of(node, out);
+  return result_of(node, swiglu_of(gate.detach(), up.detach()));
 }
 
 bool takes_gelu(const at::Tensor& x) {
@@ -112,16 +140,7 @@ at::Tensor gelu(const at::Tensor& x) {
   if (wants_graph({x})) node = std::make_shared<GeluNode>(x);
   const at::NoGradGuard no_graph;
   const c10::cuda::CUDAGuard device(x.device());
-  const at::Tensor rows = as_rows(x.detach());
-  const at::Tensor out = at::empty(x.sizes(), x.options());
-  launch(GeluForward{.dtype = dtype_of(x),
-                     .rows = rows.size(0),
-                     .columns = static_cast<int>(rows.size(1)),
-                     .x = data_of(rows),
-                     .x_stride = rows.stride(0),
-                     .out = data_of(out)},
-         c10::cuda::getCurrentCUDAStream());
-  return result_of(node, out);
+  return result_of(node, gelu_of(x.detach()));
 }
 
 }  // namespace assay::fused

@@ -34,6 +34,16 @@ inline torch::autograd::edge_list edges_to(const std::vector<at::Tensor>& inputs
   return edges;
 }
 
+// A node whose result can be computed again from what it keeps, so that a node behind it need not
+// keep that, too. Its device is the current one.
+class Recomputable {
+ public:
+  virtual ~Recomputable() = default;
+  // The same, bit for bit. An error where the node's tensors were released, which its own backward
+  // does unless the graph is retained.
+  virtual at::Tensor again() const = 0;
+};
+
 // The tensor as the next result of `node`, which may be null.
 inline at::Tensor result_of(const std::shared_ptr<torch::autograd::Node>& node,
                             const at::Tensor& made) {

@@ -1,5 +1,6 @@
 #include "compile/fused_parts/products.h"
 
+#include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/empty.h>
 #include <assay/gradient_place.h>
@@ -21,14 +22,24 @@ at::Tensor weight_in(const std::vector<at::Tensor>& weights, at::ScalarType dtyp
   return weights.size() == 1 ? weights.front().detach() : joined(weights);
 }
 
+// In fp32 a block's widest activation is not kept for the weights' gradient where its maker can
+// compute it again: that takes some thousandths of the time of fp32's products. Those of TF32 and
+// of 16 bits are several times as fast: there it is kept.
+bool is_computed_again(const at::Tensor& x) {
+  return x.scalar_type() == at::kFloat && !at::globalContext().allowTF32CuBLAS() &&
+         dynamic_cast<const Recomputable*>(x.grad_fn().get()) != nullptr &&
+         x._version() == 0;  // as its maker left it
+}
+
 class ProductNode final : public torch::autograd::Node {
  public:
   ProductNode(const at::Tensor& x, const std::vector<at::Tensor>& weights, const at::Tensor& weight,
               std::shared_ptr<GradientPlaces> places, std::shared_ptr<MatrixProduct> product)
       : Node(edges(x, weights)),
-        x_(x.detach()),
+        x_(is_computed_again(x) ? at::Tensor() : x.detach()),
         weight_(weight),
         leaves_(weights),
+        sizes_(x.sizes().vec()),
         options_(weights.front().options().requires_grad(false)),
         places_(std::move(places)),
         product_(std::move(product)) {
@@ -36,8 +47,8 @@ class ProductNode final : public torch::autograd::Node {
   }
 
   variable_list apply(variable_list&& gradients) override {
-    TORCH_CHECK(x_.defined(), torch::autograd::ERR_BACKWARD_TWICE);
-    const c10::cuda::CUDAGuard device(x_.device());
+    TORCH_CHECK(weight_.defined(), torch::autograd::ERR_BACKWARD_TWICE);
+    const c10::cuda::CUDAGuard device(weight_.device());
     variable_list results(1 + rows_.size());
     bool wanted = false;
     for (const at::Tensor& gradient : gradients) wanted = wanted || gradient.defined();
@@ -47,7 +58,7 @@ class ProductNode final : public torch::autograd::Node {
     places_->drop();
     if (wants_weights()) add_weights(dout, results);
     if (task_should_compute_output(0)) {
-      const at::Tensor dx = at::empty(x_.sizes(), x_.options());
+      const at::Tensor dx = at::empty(sizes_, weight_.options());
       (*product_)(dx.view({-1, dx.size(-1)}), dout, weight_);
       results[0] = dx;
     }
@@ -87,10 +98,15 @@ class ProductNode final : public torch::autograd::Node {
     return fits ? together : at::empty({weight_.size(0), weight_.size(1)}, options_);
   }
 
+  at::Tensor x() const {
+    if (x_.defined()) return x_;
+    return dynamic_cast<const Recomputable&>(*next_edge(0).function).again();
+  }
+
   // Those of frozen weights are computed with the others and left out.
   void add_weights(const at::Tensor& dout, variable_list& results) const {
     const at::Tensor dweight = weights_place();
-    (*product_)(dweight, dout.t(), as_rows(x_));
+    (*product_)(dweight, dout.t(), as_rows(x()));
     std::int64_t row = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       const at::Tensor own = dweight.narrow(0, row, rows_[i]);
@@ -101,8 +117,10 @@ class ProductNode final : public torch::autograd::Node {
     }
   }
 
-  at::Tensor x_, weight_;
+  at::Tensor x_;  // undefined where its maker computes it again
+  at::Tensor weight_;
   std::vector<at::Tensor> leaves_;
+  std::vector<std::int64_t> sizes_;  // of x
   at::TensorOptions options_;
   std::vector<std::int64_t> rows_;
   std::shared_ptr<GradientPlaces> places_;

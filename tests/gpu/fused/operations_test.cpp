@@ -110,7 +110,7 @@ class GpuFusedOperations : public testing::TestWithParam<Numbers> {
 };
 
 TEST_P(GpuFusedOperations, Swiglu) {
-  for (const std::int64_t columns : {1, 7, 8, 40, 1000, 4104}) {
+  for (const std::int64_t columns : {1, 7, 8, 40, 1000, 1001, 4104}) {
     const auto text = std::to_string(columns) + " columns";
     compare(text + ", apart",
             [](const Ops& ops, const Tensors& in) { return Tensors{ops.swiglu(in[0], in[1])}; },
@@ -126,7 +126,7 @@ TEST_P(GpuFusedOperations, Swiglu) {
 }
 
 TEST_P(GpuFusedOperations, Gelu) {
-  for (const std::int64_t columns : {1, 7, 8, 40, 1000, 4104}) {
+  for (const std::int64_t columns : {1, 7, 8, 40, 1000, 1001, 4104}) {
     const auto text = std::to_string(columns) + " columns";
     compare(text, [](const Ops& ops, const Tensors& in) { return Tensors{ops.gelu(in[0])}; },
             {drawn_normal({3, 5, columns}, 1) * 4}, {narrow()});
