@@ -59,11 +59,10 @@ ASSAY_PLUGINS(
         "not fused into one. One product for q, k and v and one for gate and up, by cuBLASLt's "
         "fastest algorithm for 16 bit. Attention is the experiment's; "
         "what a kernel does not take is LibTorch's. In fp32, TF32 off, the backward computes "
-        "SwiGLU's and "
-        "GELU's output again, which is not kept. Gradients of weights leave the products in the "
-        "weights' own dtype. Under autocast one rank keeps 16-bit copies of the weights from call "
-        "to call, written by AdamW's "
-        "pass: a step without an optimizer finds them in place."),
+        "SwiGLU's and GELU's output again, which is not kept. Gradients of weights leave the "
+        "products in the weights' own dtype. Under autocast one rank keeps 16-bit copies of the "
+        "weights from call to call, written by AdamW's pass: a step without an optimizer finds "
+        "them in place."),
     assay::plugin<FusedGraph>(
         "fused_graph",
         "The same as fused, so head and loss are not fused into one; the step "

@@ -8,16 +8,15 @@ namespace assay::fused {
 
 namespace {
 
-constexpr int gelu_threads = 128;
 constexpr float root_of_half = 0.70710678f;
 constexpr float density_at_0 = 0.39894228f;  // 1 / √(2π)
 
 __device__ float normal_distribution(float x) { return 0.5f * (1 + erff(x * root_of_half)); }
 
 template <class Scalar, int count>
-__global__ __launch_bounds__(gelu_threads) void fused_gelu_forward(const GeluForward of,
-                                                                   const int blocks_of_row) {
-  const auto [row, column] = place_in<gelu_threads, count>(blocks_of_row);
+__global__ __launch_bounds__(row_threads) void fused_gelu_forward(const GeluForward of,
+                                                                  const int blocks_of_row) {
+  const auto [row, column] = place_in<count>(blocks_of_row);
   if (column >= of.columns) return;
   float x[count], out[count];
   load(x, static_cast<const Scalar*>(of.x) + row * of.x_stride + column);
@@ -27,9 +26,9 @@ __global__ __launch_bounds__(gelu_threads) void fused_gelu_forward(const GeluFor
 }
 
 template <class Scalar, int count>
-__global__ __launch_bounds__(gelu_threads) void fused_gelu_backward(const GeluBackward of,
-                                                                    const int blocks_of_row) {
-  const auto [row, column] = place_in<gelu_threads, count>(blocks_of_row);
+__global__ __launch_bounds__(row_threads) void fused_gelu_backward(const GeluBackward of,
+                                                                   const int blocks_of_row) {
+  const auto [row, column] = place_in<count>(blocks_of_row);
   if (column >= of.columns) return;
   float x[count], dout[count], dx[count];
   load(x, static_cast<const Scalar*>(of.x) + row * of.x_stride + column);
@@ -49,9 +48,8 @@ void launch(const GeluForward& call, cudaStream_t stream) {
   const bool wide = call.columns % wide_access == 0 && is_wide(call.x, call.x_stride, call.dtype) &&
                     is_wide(call.out, call.columns, call.dtype);
   with_elements(call.dtype, wide, [&](auto scalar, auto count) {
-    const RowGrid grid = grid_over<gelu_threads, count.number>(call.rows, call.columns);
-    fused_gelu_forward<decltype(scalar), count.number>
-        <<<grid.blocks, gelu_threads, 0, stream>>>(call, grid.blocks_of_row);
+    launch_over_rows<count.number>(fused_gelu_forward<decltype(scalar), count.number>, call,
+                                   stream);
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
@@ -62,9 +60,8 @@ void launch(const GeluBackward& call, cudaStream_t stream) {
                     is_wide(call.dout, call.dout_stride, call.dtype) &&
                     is_wide(call.dx, call.columns, call.dtype);
   with_elements(call.dtype, wide, [&](auto scalar, auto count) {
-    const RowGrid grid = grid_over<gelu_threads, count.number>(call.rows, call.columns);
-    fused_gelu_backward<decltype(scalar), count.number>
-        <<<grid.blocks, gelu_threads, 0, stream>>>(call, grid.blocks_of_row);
+    launch_over_rows<count.number>(fused_gelu_backward<decltype(scalar), count.number>, call,
+                                   stream);
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }

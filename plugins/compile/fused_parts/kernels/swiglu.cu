@@ -8,14 +8,12 @@ namespace assay::fused {
 
 namespace {
 
-constexpr int swiglu_threads = 128;
-
 __device__ float sigmoid(float x) { return 1 / (1 + __expf(-x)); }
 
 template <class Scalar, int count>
-__global__ __launch_bounds__(swiglu_threads) void fused_swiglu_forward(const SwigluForward of,
-                                                                       const int blocks_of_row) {
-  const auto [row, column] = place_in<swiglu_threads, count>(blocks_of_row);
+__global__ __launch_bounds__(row_threads) void fused_swiglu_forward(const SwigluForward of,
+                                                                    const int blocks_of_row) {
+  const auto [row, column] = place_in<count>(blocks_of_row);
   if (column >= of.columns) return;
   float gate[count], up[count], out[count];
   load(gate, static_cast<const Scalar*>(of.gate) + row * of.gate_stride + column);
@@ -26,9 +24,9 @@ __global__ __launch_bounds__(swiglu_threads) void fused_swiglu_forward(const Swi
 }
 
 template <class Scalar, int count>
-__global__ __launch_bounds__(swiglu_threads) void fused_swiglu_backward(const SwigluBackward of,
-                                                                        const int blocks_of_row) {
-  const auto [row, column] = place_in<swiglu_threads, count>(blocks_of_row);
+__global__ __launch_bounds__(row_threads) void fused_swiglu_backward(const SwigluBackward of,
+                                                                     const int blocks_of_row) {
+  const auto [row, column] = place_in<count>(blocks_of_row);
   if (column >= of.columns) return;
   float gate[count], up[count], dout[count], dgate[count], dup[count];
   load(gate, static_cast<const Scalar*>(of.gate) + row * of.gate_stride + column);
@@ -52,9 +50,8 @@ void launch(const SwigluForward& call, cudaStream_t stream) {
       call.columns % wide_access == 0 && is_wide(call.gate, call.gate_stride, call.dtype) &&
       is_wide(call.up, call.up_stride, call.dtype) && is_wide(call.out, call.columns, call.dtype);
   with_elements(call.dtype, wide, [&](auto scalar, auto count) {
-    const RowGrid grid = grid_over<swiglu_threads, count.number>(call.rows, call.columns);
-    fused_swiglu_forward<decltype(scalar), count.number>
-        <<<grid.blocks, swiglu_threads, 0, stream>>>(call, grid.blocks_of_row);
+    launch_over_rows<count.number>(fused_swiglu_forward<decltype(scalar), count.number>, call,
+                                   stream);
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }
@@ -68,9 +65,8 @@ void launch(const SwigluBackward& call, cudaStream_t stream) {
                     is_wide(call.dgate, call.gradient_stride, call.dtype) &&
                     is_wide(call.dup, call.gradient_stride, call.dtype);
   with_elements(call.dtype, wide, [&](auto scalar, auto count) {
-    const RowGrid grid = grid_over<swiglu_threads, count.number>(call.rows, call.columns);
-    fused_swiglu_backward<decltype(scalar), count.number>
-        <<<grid.blocks, swiglu_threads, 0, stream>>>(call, grid.blocks_of_row);
+    launch_over_rows<count.number>(fused_swiglu_backward<decltype(scalar), count.number>, call,
+                                   stream);
   });
   C10_CUDA_KERNEL_LAUNCH_CHECK();
 }

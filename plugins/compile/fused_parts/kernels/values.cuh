@@ -2,6 +2,7 @@
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_runtime_api.h>
 
 #include <cstdint>
 
@@ -85,16 +86,16 @@ inline bool is_wide(const void* data, std::int64_t stride, Dtype dtype) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && stride * bytes_of(dtype) % 16 == 0;
 }
 
-// A grid over [rows, columns] whose threads take `count` elements of a row each, once.
-struct RowGrid {
-  int blocks_of_row;
-  unsigned blocks;
-};
+// Threads of a block of kernels that launch_over_rows() launches.
+constexpr int row_threads = 128;
 
-template <int threads, int count>
-RowGrid grid_over(std::int64_t rows, int columns) {
-  const int blocks_of_row = (columns - 1) / (threads * count) + 1;
-  return {blocks_of_row, static_cast<unsigned>(rows * blocks_of_row)};
+// Launches kernel(call, blocks of a row) over [call.rows, call.columns]: each thread takes `count`
+// elements of a row, once.
+template <int count, class Call>
+void launch_over_rows(void (*kernel)(Call, int), const Call& call, cudaStream_t stream) {
+  const int blocks_of_row = (call.columns - 1) / (row_threads * count) + 1;
+  const auto blocks = static_cast<unsigned>(call.rows * blocks_of_row);
+  kernel<<<blocks, row_threads, 0, stream>>>(call, blocks_of_row);
 }
 
 // The first of this thread's elements; where column ≥ columns there are none.
@@ -103,11 +104,11 @@ struct RowPlace {
   int column;
 };
 
-template <int threads, int count>
+template <int count>
 __device__ RowPlace place_in(int blocks_of_row) {
   const int block = static_cast<int>(blockIdx.x % static_cast<unsigned>(blocks_of_row));
   return {blockIdx.x / static_cast<unsigned>(blocks_of_row),
-          (block * threads + static_cast<int>(threadIdx.x)) * count};
+          (block * row_threads + static_cast<int>(threadIdx.x)) * count};
 }
 
 // In every thread of a block of whole warps the sum over the block. `shared` holds a value a warp;
