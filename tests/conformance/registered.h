@@ -9,6 +9,7 @@
 
 #include "build_folder.h"
 #include "conformance/check.h"
+#include "plugins/default_options.h"
 #include "worker/process/plugin_loader.h"
 
 namespace assay::test {
@@ -38,14 +39,6 @@ inline std::vector<Registered> registered_plugins() {
 
 inline std::string registered_name(const testing::TestParamInfo<Registered>& tested) {
   return tested.param.kind + "_" + tested.param.name;
-}
-
-inline Options default_options(const PluginEntry& entry) {
-  PluginDescription description;
-  throw_unless_ok(entry.describe(description));
-  Options options;
-  for (const auto& option : description.parameters) options[option.name] = option.default_value;
-  return options;
 }
 
 inline void expect_conformance(const Registered& plugin, at::Device device) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "build_folder.h"
+#include "default_options.h"
 #include "model/textbook_ops.h"
 
 namespace assay::test {
@@ -33,8 +34,11 @@ inline const PluginEntry& entry(const std::string& kind, const std::string& libr
   return entry_in(build_folder() + "/plugins/" + kind + "/" + library + ".so", name);
 }
 
+// Options that are not set have their declared defaults, as in an experiment.
 template <class BoundaryOfKind>
-std::unique_ptr<BoundaryOfKind> make(const PluginEntry& entry, const Options& options = {}) {
+std::unique_ptr<BoundaryOfKind> make(const PluginEntry& entry, const Options& set = {}) {
+  Options options = default_options(entry);
+  for (const auto& [name, value] : set) options[name] = value;
   std::unique_ptr<Boundary> made;
   throw_unless_ok(entry.create(options, made));
   return std::unique_ptr<BoundaryOfKind>(static_cast<BoundaryOfKind*>(made.release()));

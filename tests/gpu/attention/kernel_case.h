@@ -55,9 +55,7 @@ inline std::unique_ptr<AttentionBoundary> flash(bool deterministic = false) {
                                        {{"deterministic", deterministic}});
 }
 inline std::unique_ptr<AttentionBoundary> flash_portable() {
-  return test::load<AttentionBoundary>(
-      "attention", "flash_portable", "flash_portable",
-      {{"tile_queries", std::int64_t(0)}, {"tile_keys", std::int64_t(0)}});
+  return test::load<AttentionBoundary>("attention", "flash_portable", "flash_portable");
 }
 
 inline AttentionResults results_of(AttentionBoundary& attention, const DrawnInputs& drawn) {
