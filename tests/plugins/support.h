@@ -12,6 +12,7 @@
 
 #include "build_folder.h"
 #include "default_options.h"
+#include "model/differentiable.h"
 #include "model/textbook_ops.h"
 
 namespace assay::test {
@@ -97,24 +98,8 @@ inline Case make_case(const CaseNames& names, at::Device device = at::kCPU) {
   context.seed = 5;
   context.compile = made.compile.get();
   context.ops = model::textbook_ops();
-  context.ops.attention = [plugin = made.attention.get()](const AttentionInputs& in) {
-    at::Tensor out;
-    throw_unless_ok(plugin->forward(in, out));
-    return out;
-  };
-  context.ops.norm = [plugin = made.norm.get()](const NormInputs& in) {
-    at::Tensor out;
-    throw_unless_ok(plugin->forward(in, out));
-    return out;
-  };
-  NormTraits traits;
-  throw_unless_ok(made.norm->traits(traits));
-  context.ops.norm_has_bias = traits.has_bias;
-  context.ops.add_norm = [plugin = made.norm.get()](at::Tensor residual, NormInputs in) {
-    AddNormOutput out;
-    throw_unless_ok(plugin->add_forward(std::move(residual), std::move(in), out));
-    return std::pair(out.sum, out.out);
-  };
+  context.ops.attention = model::differentiable(*made.attention);
+  model::set_norm(context.ops, *made.norm);
   const auto precision = load<PrecisionBoundary>("precision", "libtorch", names.precision);
   throw_unless_ok(precision->policy(context.precision));
   return made;
