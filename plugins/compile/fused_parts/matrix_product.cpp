@@ -17,7 +17,7 @@ namespace assay::fused {
 
 namespace {
 
-constexpr std::int64_t workspace_bytes = std::int64_t{32} << 20;
+constexpr std::int64_t most_workspace_bytes = std::int64_t{32} << 20;
 constexpr int most_algorithms = 8;
 constexpr int timed_calls = 3;
 
@@ -104,14 +104,13 @@ class Call {
         a_(a),
         b_(b),
         handle_(at::cuda::getCurrentCUDABlasLtHandle()),
-        workspace_(at::empty({workspace_bytes}, out.options().dtype(at::kByte))),
         description_(description_of(of_b, of_a)),
         of_out_(layout_of(out, {false, out.size(1)})),
         of_a_(layout_of(a, of_a)),
         of_b_(layout_of(b, of_b)) {}
 
   // Best by its own estimate first.
-  std::vector<cublasLtMatmulAlgo_t> algorithms() const {
+  std::vector<ProductAlgorithm> algorithms() const {
     cublasLtMatmulPreference_t made = nullptr;
     TORCH_CUDABLAS_CHECK(cublasLtMatmulPreferenceCreate(&made));
     const Preference preference(made);
@@ -119,7 +118,7 @@ class Call {
       TORCH_CUDABLAS_CHECK(
           cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof(value)));
     };
-    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(workspace_bytes));
+    set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<std::uint64_t>(most_workspace_bytes));
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(b_));
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(a_));
     set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(out_));
@@ -129,34 +128,36 @@ class Call {
     const auto status = cublasLtMatmulAlgoGetHeuristic(handle_, description_.get(), of_b_.get(),
                                                        of_a_.get(), of_out_.get(), of_out_.get(),
                                                        made, most_algorithms, results, &found);
-    std::vector<cublasLtMatmulAlgo_t> algorithms;
+    std::vector<ProductAlgorithm> algorithms;
     if (status != CUBLAS_STATUS_SUCCESS) return algorithms;
     for (int i = 0; i < found; ++i) {
-      if (results[i].state == CUBLAS_STATUS_SUCCESS) algorithms.push_back(results[i].algo);
+      if (results[i].state != CUBLAS_STATUS_SUCCESS) continue;
+      algorithms.push_back({results[i].algo, static_cast<std::int64_t>(results[i].workspaceSize)});
     }
     return algorithms;
   }
 
-  cublasStatus_t run(const cublasLtMatmulAlgo_t& algorithm) const {
+  cublasStatus_t run(const ProductAlgorithm& algorithm) const {
     const float one = 1, zero = 0;
     void* out = out_.mutable_data_ptr();
+    const at::Tensor workspace =
+        at::empty({algorithm.workspace_bytes}, out_.options().dtype(at::kByte));
     return cublasLtMatmul(handle_, description_.get(), &one, b_.const_data_ptr(), of_b_.get(),
                           a_.const_data_ptr(), of_a_.get(), &zero, out, of_out_.get(), out,
-                          of_out_.get(), &algorithm, workspace_.mutable_data_ptr(),
-                          static_cast<std::size_t>(workspace_bytes),
+                          of_out_.get(), &algorithm.of_cublaslt, workspace.mutable_data_ptr(),
+                          static_cast<std::size_t>(algorithm.workspace_bytes),
                           c10::cuda::getCurrentCUDAStream());
   }
 
  private:
   const at::Tensor &out_, &a_, &b_;
   cublasLtHandle_t handle_;
-  at::Tensor workspace_;
   Description description_;
   Layout of_out_, of_a_, of_b_;
 };
 
 // Milliseconds of some calls; nothing where it fails.
-std::optional<float> time_of(const Call& call, const cublasLtMatmulAlgo_t& algorithm) {
+std::optional<float> time_of(const Call& call, const ProductAlgorithm& algorithm) {
   if (call.run(algorithm) != CUBLAS_STATUS_SUCCESS) return std::nullopt;
   at::cuda::CUDAEvent begin(cudaEventDefault), end(cudaEventDefault);
   begin.record();
@@ -166,11 +167,11 @@ std::optional<float> time_of(const Call& call, const cublasLtMatmulAlgo_t& algor
   return begin.elapsed_time(end);
 }
 
-std::optional<cublasLtMatmulAlgo_t> fastest(const Call& call,
-                                            const std::vector<cublasLtMatmulAlgo_t>& algorithms) {
-  std::optional<cublasLtMatmulAlgo_t> best;
+std::optional<ProductAlgorithm> fastest(const Call& call,
+                                        const std::vector<ProductAlgorithm>& algorithms) {
+  std::optional<ProductAlgorithm> best;
   float best_time = 0;
-  for (const cublasLtMatmulAlgo_t& algorithm : algorithms) {
+  for (const ProductAlgorithm& algorithm : algorithms) {
     const auto time = time_of(call, algorithm);
     if (!time || (best && *time >= best_time)) continue;
     best = algorithm;

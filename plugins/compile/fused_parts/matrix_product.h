@@ -4,10 +4,16 @@
 #include <cublasLt.h>
 
 #include <array>
+#include <cstdint>
 #include <map>
 #include <optional>
 
 namespace assay::fused {
+
+struct ProductAlgorithm {
+  cublasLtMatmulAlgo_t of_cublaslt;
+  std::int64_t workspace_bytes;
+};
 
 // Matrix products by cuBLASLt where both matrices have 16 bits an element, by LibTorch otherwise.
 // cuBLASLt accumulates in fp32 and writes fp32 or the matrices' dtype. Of the algorithms that it
@@ -22,7 +28,7 @@ class MatrixProduct {
  private:
   using Shape = std::array<std::int64_t, 11>;
   struct Choice {
-    std::optional<cublasLtMatmulAlgo_t> algorithm;  // none: LibTorch's product
+    std::optional<ProductAlgorithm> algorithm;  // none: LibTorch's product
     bool is_timed = false;
   };
 
