@@ -1,5 +1,7 @@
 #pragma once
 
+#include <assay/workload.h>
+
 #include <string>
 #include <vector>
 
