@@ -8,14 +8,11 @@
 #include <ATen/ops/randn.h>
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <cmath>
 #include <deque>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "measure/host_time.h"
 
@@ -136,17 +133,12 @@ TEST(TimedLooks, WantTheLastOfSeveralColdReadings) {
 }
 
 // So many programs whose calls come in a row; one: its calls come alone, or in a row of its own.
-Status end_to_end(Fault fault, double sample_s, int programs = 1, int in_a_row = 0,
-                  std::function<double()> sample_beside_others_s = {}) {
+Status end_to_end(Fault fault, double sample_s, int programs = 1, int in_a_row = 0) {
   const std::string pass = "forward";
   std::vector<std::unique_ptr<Doubling>> doubling;
   std::deque<InputRenewal> renewals;
   std::deque<measure::Call> calls;
-  EndToEnd used = {.row = {},
-                   .in_a_row = in_a_row,
-                   .pass = pass,
-                   .device = at::kCPU,
-                   .sample_beside_others_s = std::move(sample_beside_others_s)};
+  EndToEnd used = {.row = {}, .in_a_row = in_a_row, .pass = pass, .device = at::kCPU};
   for (int i = 0; i < programs; ++i) {
     Doubling& program = *doubling.emplace_back(std::make_unique<Doubling>(fault));
     InputRenewal& renewal = renewals.emplace_back(program, pass, 77, Integrity::fast);
@@ -178,18 +170,6 @@ TEST(EndToEnd, ShortWorkOfManyCallsAddsUp) {
     EXPECT_THAT(end_to_end(Fault::works_a_little_when_read, nothing_s, programs, in_a_row).reason,
                 HasSubstr("until its outputs are read it takes"));
   }
-}
-
-// What slows the calls down slows samples down, too: where none of them is short.
-TEST(EndToEnd, SamplesBesideOtherProgramsCountWhereAllAreLong) {
-  const auto judged = [](std::vector<double> samples_s) {
-    std::size_t taken = 0;
-    return end_to_end(Fault::works_when_read, nothing_s, 1, 0,
-                      [&] { return samples_s[std::min(taken++, samples_s.size() - 1)]; });
-  };
-  EXPECT_TRUE(judged({much_s}).ok());
-  EXPECT_FALSE(judged({much_s, much_s, nothing_s, much_s}).ok());
-  EXPECT_FALSE(judged({0}).ok());
 }
 
 TEST(EndToEnd, RanksAgreeOnWhatTheSlowestHasFound) {

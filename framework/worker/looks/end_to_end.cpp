@@ -18,7 +18,7 @@ namespace {
 // A busy machine disturbs some calls, and all of a short while.
 constexpr int at_least = 5;
 constexpr int readings = 5;  // one that is disturbed would hide what the first has waited for
-constexpr double patience_s = 2, patience_beside_others_s = 6;
+constexpr double patience_s = 2;
 constexpr double factor = 2;
 // Threads wake on a CPU; waiting for a GPU and fetching from it vary. All calls share it: a moment
 // that each of them had would be longer than a short call.
@@ -162,25 +162,14 @@ Status agrees_with(double sample_s, const EndToEnd& what) {
     return least.launch_s + in_a_row * start_on_gpu_s +
            host_varies * (least.launch_s + least.reading_s);
   };
-  const auto agree = [&](double one_s) {
-    const double excess_s = calls_s() - factor * in_a_row * one_s - of_the_host_s();
-    return worst(times * excess_s) <= allowance_s;
-  };
   const Renewing renewing(row);
   bool agrees = false;
-  double beside_others_s = std::numeric_limits<double>::infinity(), most_s = patience_s;
   const double begin_s = measure::host_now_s();
   for (int tries = 1; !agrees; ++tries) {
     for (int i = 0; i < times; ++i) least.take(time_once(what, row, long_calls));
-    agrees = agree(sample_s);
-    if (!agrees && what.sample_beside_others_s) {
-      const double taken_s = what.sample_beside_others_s();
-      beside_others_s = std::min(beside_others_s, taken_s);
-      most_s = taken_s > 0 ? patience_beside_others_s : patience_s;
-      // A single one may have been disturbed more than the calls.
-      agrees = tries >= at_least && agree(std::max(sample_s, beside_others_s));
-    }
-    if (tries >= at_least && worst(measure::host_now_s() - begin_s) >= most_s) break;
+    const double excess_s = calls_s() - factor * in_a_row * sample_s - of_the_host_s();
+    agrees = worst(times * excess_s) <= allowance_s;
+    if (tries >= at_least && worst(measure::host_now_s() - begin_s) >= patience_s) break;
   }
   if (agrees) return {};
   const auto us = [&](double of_all_s) { return of_all_s / in_a_row * 1e6; };

@@ -24,9 +24,6 @@ struct EndToEnd {
   // Of several ranks: the largest of their values, and a wait for all of them. Empty for one.
   std::function<double(double)> worst_of_ranks = {};
   std::function<void()> meet = {};
-  // Seconds of a sample that is taken now, while other programs use this one's cores: samples may
-  // have been taken while none did. 0 where none does. May be empty.
-  std::function<double()> sample_beside_others_s = {};
 };
 
 // Times calls with new inputs to the end of reading their outputs, less reading them once more: up
@@ -34,9 +31,8 @@ struct EndToEnd {
 // GPU 8, one after the other. `wrong` where they take over twice as long as so many samples show,
 // beside what the host needs to launch them, 10 µs each for the GPU to begin, and a moment that all
 // of them share, and take so again for two seconds: work that is done when an output is read, or on
-// another stream, is in no sample. Beside other programs the least of several samples that are
-// taken meanwhile counts where it is longer, for six seconds. Afterwards calls find the inputs as
-// they were built. All ranks call it together. Throws what the program throws.
+// another stream, is in no sample. Afterwards calls find the inputs as they were built. All ranks
+// call it together. Throws what the program throws.
 Status agrees_with(double sample_s, const EndToEnd& what);
 
 }  // namespace assay::worker

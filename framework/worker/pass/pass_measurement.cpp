@@ -13,7 +13,6 @@
 #include "measure/device.h"
 #include "measure/host_time.h"
 #include "measure/memory.h"
-#include "measure/others_cores.h"
 #include "measure/samples_range.h"
 #include "statistics/quantiles.h"
 #include "timing/sampling.h"
@@ -224,19 +223,6 @@ bool may_be_judged_end_to_end(const PassToMeasure& what, const timing::SamplingS
   return worst_of_ranks(context.group, context.device, looks.ok() ? 0 : 1) == 0;
 }
 
-// Of one rank that computes on a CPU: several disturb each other, and the time on a GPU is without
-// the host's.
-std::function<double()> sampling_beside_others(const CaseContext& context, measure::Clock& clock,
-                                               const timing::SamplingSettings& settings) {
-  constexpr double harmless_cores = 0.25;
-  if (!context.device.is_cpu() || context.group.size > 1 || settings.samples_in_reading > 0) {
-    return {};
-  }
-  return [&clock, calls = settings.calls_per_sample, others = measure::OthersCores()] {
-    return others.average() > harmless_cores ? clock.sample(calls) / calls : 0;
-  };
-}
-
 // Beside what a captured call keeps there may be no memory for others: it is not judged then.
 Status judged_end_to_end(const measure::Clock& clock, double sample_s, const EndToEnd& calls) {
   Status found;
@@ -319,11 +305,10 @@ void take_times(const PassToMeasure& what, const GuardedStep& step, double prepa
   refuse_work_after_a_call(what.state.device_work_after_a_call(std::min(other_streams_s, again_s)));
   // Last: calls made here leave a program other outputs than those that a captured call writes.
   if (may_be_judged_end_to_end(what, settings, looks.status())) {
-    EndToEnd calls = programs.as_used(clock->makes_rows(),
-                                      settings.samples_in_reading * settings.calls_per_sample);
-    calls.sample_beside_others_s = sampling_beside_others(context, *clock, settings);
     looks.note(judged_end_to_end(
-        *clock, statistics::median(taken.samples_s) / settings.calls_per_sample, calls));
+        *clock, statistics::median(taken.samples_s) / settings.calls_per_sample,
+        programs.as_used(clock->makes_rows(),
+                         settings.samples_in_reading * settings.calls_per_sample)));
   }
 
   report.look_facts = facts_of_looks(looks, what);
